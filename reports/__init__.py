@@ -1,1 +1,1 @@
-"""…"""
+"""Showing: scorecards and histories as a page, a terminal table and JUnit XML. Reads `scoring`, decides nothing."""
