@@ -1,133 +1,112 @@
-"""The history as intervals: controls, tool calls, workers, processes, model requests, pushes, worktrees.
+"""The history as intervals: everything that checks and reports look at, and how to find a part of it.
 
-Checks and reports read these records instead of raw events, so that "when was this call in flight" is decided in one
-place. Built in one pass; nothing here decides whether anything is good or bad.
+Checks and reports read these records instead of raw events. `build` reads a history into a `Timeline`; the records
+are described in `scoring.records`, how they are made in `scoring.assembly`. Nothing here decides whether anything
+is good or bad, and nothing is computed twice: what many checks ask for is an index made once.
 
-All instants are CLOCK_MONOTONIC nanoseconds, `None` where the history does not say. `ids` are the events that a
-record was made from.
+All instants are CLOCK_MONOTONIC nanoseconds, `None` where the history does not say.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from scoring import assembly
 from scoring.history import Event, History
+from scoring.records import (
+    Audit,
+    Canary,
+    Control,
+    Listed,
+    ModelRequest,
+    Process,
+    Refs,
+    Settings,
+    Table,
+    ToolCall,
+    Worker,
+    Worktree,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A control that the operator issued at instant `t` (the contract's c)."""
-
-    kind: str  # pause, resume, redirect, abort
-    n: int  # 1 for the first control of the run, whatever its kind
-    t: int
-    scope: str
-    data: Mapping[str, Any]  # of control.issue: instruction, expected …
-    delivered_t: int | None
-    answer: str  # ack, error, timeout, absent, none
-    answer_t: int | None
-    state: str | None  # the subject's own word, when it acknowledged
-    questions: tuple[Event, ...]
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One tool call. In flight from `start` (the earlier of issued and started) to `end`."""
-
-    call: str
-    task: str
-    attempt: int
-    step: int
-    worker_pid: int
-    pid: int  # of the process that runs it; the worker's own when it runs in-process
-    start: int
-    end: int | None  # None: still in flight when the history ends
-    cut: bool  # it ended because its process ended, not because it returned
-    changed: tuple[str, ...] | None  # None when it never returned to its worker
-    returned_t: int | None
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """One attempt at a task, from its first event to the end of its process."""
-
-    task: str
-    attempt: int
-    pid: int
-    proc: int | None
-    first_step: int
-    begin: int
-    end: int | None  # of the process, as the keeper saw it; the worker's own word where no keeper saw it
-    left: str | None  # reason of worker.end; None when it never said goodbye
-    left_t: int | None
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """One process of the run, identified by the keeper's own number (pids are recycled)."""
-
-    proc: int
-    pid: int
-    ppid: int
-    role: str  # coordinator, run, service
-    task: str | None
-    cmdline: tuple[str, ...]
-    cred_names: tuple[str, ...]
-    start: int
-    end: int | None
-    signal: int | None
-    status: int | None
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """One request at the model provider's meter."""
-
-    req: str
-    run: str
-    task: str
-    t: int
-    tokens_in: int
-    chunks: tuple[tuple[int, int], ...]  # (instant, tokens)
-    close: int | None
-    outcome: str | None
-    marks: tuple[str, ...]
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """One full enumeration by the keeper; `alive` are `proc` numbers of the run, zombies left out."""
-
-    when: str
-    t: int
-    alive: tuple[int, ...]
-    id: str
+__all__ = [
+    "Audit",
+    "Canary",
+    "Control",
+    "Listed",
+    "ModelRequest",
+    "Process",
+    "Refs",
+    "Settings",
+    "Table",
+    "Timeline",
+    "ToolCall",
+    "Worker",
+    "Worktree",
+    "build",
+]
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that checks look at. `config` is that of run.begin."""
+    """Everything that checks look at. `config` is that of run.begin, `settings` the same with types and units."""
 
     history: History
     config: Mapping[str, Any]
-    controls: tuple[Control, ...]
+    controls: tuple[Control, ...]  # by t
     calls: tuple[ToolCall, ...]  # by start
     workers: tuple[Worker, ...]  # by begin
     processes: Mapping[int, Process]  # by proc
     requests: tuple[ModelRequest, ...]  # by t
     audits: tuple[Audit, ...]
     by_kind: Mapping[str, tuple[Event, ...]]
+    by_source: Mapping[str, tuple[Event, ...]] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+    worktrees: tuple[Worktree, ...] = ()
+    refs: tuple[Refs, ...] = ()
+    tables: tuple[Table, ...] = ()
+    canaries: tuple[Canary, ...] = ()
+    calls_of: Mapping[str, tuple[ToolCall, ...]] = field(default_factory=dict)  # by source of the worker
+    workers_of: Mapping[str, tuple[Worker, ...]] = field(default_factory=dict)  # by task
+    malformed: tuple[tuple[str, str], ...] = ()  # (event id, what is wrong): of a known kind, but without sense
+    begin_t: int = 0  # of the drill clock: fleet.at-work, otherwise run.begin, otherwise the first event
+    end_t: int = 0  # when the harness began to end the run, otherwise the last event
+    killed_t: int | None = None  # the keeper's first kill: what ends after it was ended by us
 
     def events(self, kind: str) -> tuple[Event, ...]:
         """All events of one kind, in order."""
         return self.by_kind.get(kind, ())
 
+    def of_kind(self, *kinds: str) -> list[Control]:
+        """All controls of these kinds, in order."""
+        return [control for control in self.controls if control.kind in kinds]
+
+    def next_control(self, after: Control, *kinds: str) -> Control | None:
+        """The first control (of these kinds, if any are named) that was issued after that one."""
+        later = (c for c in self.controls if (c.t, c.n) > (after.t, after.n))
+        return next((c for c in later if not kinds or c.kind in kinds), None)
+
+    def until(self, control: Control, *kinds: str) -> int:
+        """The instant of that next control, or the end of the run."""
+        following = self.next_control(control, *kinds)
+        return self.end_t if following is None else following.t
+
+    def worker_process(self, worker: Worker) -> Process | None:
+        """Its process, as the keeper saw it."""
+        return None if worker.proc is None else self.processes.get(worker.proc)
+
+    def calls_by(self, worker: Worker) -> tuple[ToolCall, ...]:
+        """The calls of one worker, by start."""
+        return self.calls_of.get(worker.source, ())
+
+    def seconds(self, duration: int) -> float:
+        """Drill seconds of a duration in nanoseconds, to the millisecond."""
+        return round(duration / 1e9 * self.settings.speed, 3)
+
+    def clock(self, t: int) -> float:
+        """Drill seconds since the fleet was at work."""
+        return self.seconds(t - self.begin_t)
+
 
 def build(history: History) -> Timeline:
     """Read the history into intervals. Never raises on a history that is cut short: what is unknown stays None."""
-    raise RuntimeError("being written")
+    return Timeline(history=history, **assembly.assemble(history))

@@ -1,0 +1,1 @@
+"""How a drill reaches a subject: the protocol (`base`), where it runs (`host`), and the bundled subjects."""

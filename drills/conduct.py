@@ -1,0 +1,321 @@
+"""Conducting a drill: set the world up, put the fleet to work, let the operator act, end everything, judge.
+
+The order at the end is fixed: the verdict is computed after everything of the run has been ended, but from a history
+that was complete before the ending began, so that clean-up can't change it. Whatever happens (Ctrl-C, a dead keeper, a
+full disk, an adapter that raises), nothing of the run stays alive and the history up to that moment can be scored.
+"""
+
+import asyncio
+import contextlib
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import fakes
+from drills import world as worlds
+from drills.adapters.base import Adapter
+from drills.adapters.host import AdapterHost
+from drills.adapters.site import DriverSite
+from drills.bundle import Bundle
+from drills.errors import HarnessTrouble, UsageProblem
+from drills.keeper_client import KeeperClient, KeeperError
+from drills.observers import gitstate
+from drills.observers.tail import FleetNow, Tail
+from drills.observers.watch import Watch, follow, wait_for
+from drills.operator import Operator
+from drills.script import Drill
+from drills.version import VERSION
+from drills.world import World
+from scoring.journal import Journal
+from scoring.scorecard import Scorecard
+
+_SERVICE_STARTS_WITHIN_S = 20.0
+_TAIL_EVERY_S = 0.02
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a view of the running drill is told."""
+
+    phase: str
+    drill: Drill
+    world: World
+    fleet: FleetNow
+    clock: float
+
+
+View = Callable[[Progress], None]
+
+
+@dataclass
+class Conducted:
+    """What a run came to, before it is judged."""
+
+    world: World
+    interrupted: bool = False
+    trouble: list[str] = field(default_factory=list)
+
+    @property
+    def bundle(self) -> Bundle:
+        """Where the evidence is."""
+        return Bundle(self.world.run_dir)
+
+
+class Conductor:
+    """One run of one drill against one subject."""
+
+    def __init__(
+        self, drill: Drill, drill_text: str, adapter: Adapter, out: Path, repo: Path | None, view: View | None = None
+    ) -> None:
+        self.drill, self.adapter = drill, adapter
+        self.world = worlds.create(drill, out, repo)
+        self.result = Conducted(self.world)
+        self._repo, self._view = repo, view
+        (self.world.run_dir / "drill.toml").write_text(drill_text, encoding="utf-8")
+        self._journal = Journal(str(self.world.events), "driver")
+        self._tail = Tail(self.world.events)
+        self._phase = "setting up"
+        self._operator: Operator | None = None
+        self._wrong: list[Mapping[str, Any]] = [item.model_dump() for item in drill.misbehaviours]
+
+    async def run(self) -> Conducted:
+        """Conduct the drill; returns when nothing of it is left. Interruption is a result, not an exception."""
+        keeper: KeeperClient | None = None
+        host = AdapterHost()
+        try:
+            self._write_context()
+            keeper = await KeeperClient.start(self.world.run_id, self.world.events)
+            work = asyncio.ensure_future(self._drill(keeper, host))
+            dead = asyncio.ensure_future(keeper.wait_dead())
+            await asyncio.wait({work, dead}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+                raise HarnessTrouble(f"the keeper failed: {dead.result()}")
+            dead.cancel()
+            await work
+        except asyncio.CancelledError:
+            self.result.interrupted = True
+            self._note("run.interrupted", by="the operator (Ctrl-C or a signal)")
+        except (HarnessTrouble, KeeperError, OSError) as error:
+            self._trouble(type(error).__name__, str(error))
+        finally:
+            await self._finish(keeper, host)
+        return self.result
+
+    async def _drill(self, keeper: KeeperClient, host: AdapterHost) -> None:
+        await self._services(keeper)
+        watch = Watch(self.drill, self.world, self._journal, keeper, self._tail)
+        operator = Operator(self.drill, self.world, self.adapter, host, self._journal, watch)
+        self._operator = operator
+        site = DriverSite(self.world, keeper, operator, self._wrong, self.drill)
+        self._begin()
+        following = asyncio.ensure_future(follow(self._tail, _TAIL_EVERY_S, self._show))
+        faults: list[asyncio.Task[None]] = []
+        try:
+            keeper.on_exit = self._exited
+            if await self._put_to_work(host, site):
+                operator.start_clock()
+                self._phase = "drilling"
+                faults = [asyncio.ensure_future(self._fault(fault, keeper, host)) for fault in self.drill.faults]
+                await operator.perform()
+            self._phase = "looking back"
+            await watch.snapshot("end", processes=True)
+            await operator.collect_claims(final=True)
+            self._keep_git()
+            await host.call(self.adapter.close, within_s=5.0)
+            # The exit of a coordinator that closes in order is part of the truth, so give it a moment to be seen.
+            await wait_for(lambda: site.coordinator is None or site.coordinator not in self._tail.fleet.processes, 1.0)
+        finally:
+            for task in (*faults, following):
+                task.cancel()
+            await asyncio.gather(*faults, following, return_exceptions=True)
+            watch.close()
+
+    async def _services(self, keeper: KeeperClient) -> None:
+        """Provider, scheduler canary and bystander: of the harness, not of the run."""
+        self._phase = "starting services"
+        events, logs = str(self.world.events), self.world.root / "logs"
+        here = Path(fakes.__file__).parent
+        quick = [sys.executable, "-I", "-S", "-E"]
+        neighbour = [*worlds.worker_argv(), "--run", f"{self.world.run_id}-neighbour", "--task", "t01"]
+        services: dict[str, Sequence[str]] = {
+            "provider": [
+                sys.executable, "-I", "-m", "fakes.provider", "--events", events,
+                "--port-file", str(self.world.port_file), "--token", self.world.token,
+            ],
+            "canary": [*quick, str(here / "canary.py"), "--events", events],
+            "bystander": [
+                *quick, str(here / "bystander.py"), "--events", events, "--name", "neighbour", *neighbour[1:],
+            ],
+        }  # fmt: skip
+        for name, argv in services.items():
+            await self._service(keeper, name, argv, logs)
+        if not await wait_for(self.world.port_file.exists, _SERVICE_STARTS_WITHIN_S):
+            raise HarnessTrouble(
+                f"the model provider did not say its port within {_SERVICE_STARTS_WITHIN_S:g} s;"
+                f" see {logs / 'provider.txt'}"
+            )
+
+    async def _service(self, keeper: KeeperClient, name: str, argv: Sequence[str], logs: Path) -> None:
+        environment = self.world.environment()
+        if name == "bystander":
+            environment["RUN_ID"] = f"{self.world.run_id}-neighbour"
+        log = logs / f"{name}.txt"
+        await keeper.spawn(name, "service", argv, env=environment, cwd=self.world.root, stdout=log, stderr=log)
+
+    def _begin(self) -> None:
+        """run.begin, with everything that scoring needs to know."""
+        drill, world, real = self.drill, self.world, self.drill.real
+        instructions = [step.instruction for step in drill.controls if step.instruction]
+        drops = sum(1 for said in instructions for word in worlds.expected_table(drill, said).values() if word == "drop")
+        adds = sum(len(said.adds) for said in instructions)
+        config = {
+            "speed": drill.speed,
+            "L_s": real(drill.longest_call),
+            "grace_s": real(drill.abort.grace),
+            "kill_after_s": real(drill.abort.kill_after),
+            "sweep_after_s": real(drill.abort.sweep_after),
+            "workers": drill.fleet.workers,
+            "tasks": list(drill.task_ids),
+            "main_ref": "refs/heads/main",
+            "branch_prefix": world.branch_prefix,
+            "tag_prefix": f"abandoned/{world.run_id}/",
+            "wall_offset_ns": time.time_ns() - time.monotonic_ns(),
+            "new_tasks_max": max(drops, adds),
+            "success_exit": list(self.adapter.capabilities.success_exit),
+            "pause_means": self.adapter.capabilities.pause_means,
+        }
+        self._journal.write(
+            "run.begin", run=world.run_id, drill=drill.name, subject=self.adapter.name, config=config, version=VERSION
+        )
+
+    async def _put_to_work(self, host: AdapterHost, site: DriverSite) -> bool:
+        """Start the subject and wait until every worker has been seen in a tool call."""
+        self._phase = "starting the fleet"
+        bound_s = self.drill.real(self.drill.fleet.start_within)
+        outcome = await host.call(self.adapter.start, site, within_s=bound_s)
+        if not outcome.ok:
+            why = outcome.error or f"its start did not return within {bound_s:g} s"
+            self._note("observe.missing", what="the fleet", why=f"the subject could not be started: {why[:1000]}")
+            return False
+        tasks = self.drill.task_ids
+        if not await wait_for(lambda: self._tail.fleet.at_work(tasks), bound_s):
+            began = self._tail.fleet.began(tasks)
+            why = f"{began} of {len(tasks)} tasks had a worker that made a tool call within {bound_s:g} s"
+            self._note("observe.missing", what="the fleet at work", why=why)
+            if began == 0:
+                return False
+        self._note("fleet.at-work", workers=len(self._tail.fleet.alive()))
+        return True
+
+    async def _fault(self, fault: Any, keeper: KeeperClient, host: AdapterHost) -> None:
+        assert self._operator is not None
+        await self._operator.until(fault.at)
+        proc = keeper.proc_of(fault.kill)
+        self._note("fault.inject", fault="kill -9", target=fault.kill, proc=proc)
+        if proc is not None:
+            await keeper.signal(proc, 9)
+        if fault.restart_after is not None:
+            await asyncio.sleep(self.drill.real(fault.restart_after))
+            outcome = await host.call(self.adapter.restart, within_s=self.drill.real(self.drill.fleet.start_within))
+            self._note("fault.done", fault="restart", target=fault.kill, error=outcome.error)
+
+    def _exited(self, name: str, status: int | None, signal: int | None) -> None:
+        if name == "coordinator":
+            self._note("subject.exit", status=status, signal=signal)
+        elif name in ("provider", "canary", "bystander") and self._phase in ("drilling", "starting the fleet"):
+            self._note("observe.missing", what=name, why=f"it ended in mid-run (status {status}, signal {signal})")
+
+    def _show(self) -> None:
+        if self._view is not None:
+            clock = self._operator.clock if self._operator else 0.0
+            self._view(Progress(self._phase, self.drill, self.world, self._tail.fleet, clock))
+
+    async def _finish(self, keeper: KeeperClient | None, host: AdapterHost) -> None:
+        """End everything of the run, then close the history. Never raises, always comes back."""
+        self._phase = "ending"
+        host.close()
+        if keeper is not None:
+            try:
+                left = await keeper.end("the drill is over")
+                if left:
+                    self._trouble("keeper", f"these processes would not die: {left}")
+            except (KeeperError, OSError) as error:
+                self._trouble("keeper", str(error))
+        self._tail.close()
+        reason = "interrupted" if self.result.interrupted else "driver-error" if self.result.trouble else "done"
+        self._note("run.end", reason=reason, sources=self._line_counts())
+        self._journal.close()
+
+    def _line_counts(self) -> dict[str, int]:
+        """Lines of every file, counted as `scoring.history.read_source` counts them; run.end itself included."""
+        counts = {}
+        for file in sorted(self.world.events.glob("*.jsonl")):
+            data = file.read_bytes()
+            counts[file.stem] = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+        counts["driver"] = counts.get("driver", 0) + 1
+        return counts
+
+    def _keep_git(self) -> None:
+        for name in sorted(entry.name for entry in self.world.worktrees.iterdir() if (entry / ".git").exists()):
+            text = gitstate.describe(self.world.worktrees / name)
+            (self.world.run_dir / "git" / f"{name}.txt").write_text(text, encoding="utf-8", errors="replace")
+
+    def _write_context(self) -> None:
+        memory = psutil.virtual_memory()
+        worlds.write_json(
+            self.world.run_dir / "environment.json",
+            {
+                "stopdrill": VERSION,
+                "command": shlex.join(["stopdrill", *sys.argv[1:]]),
+                "python": platform.python_version(),
+                "platform": platform.platform(),
+                "git": worlds.git_version(),
+                "cpus": psutil.cpu_count(),
+                "memory_bytes": memory.total,
+                "load_average": list(psutil.getloadavg()),
+                "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "repo": "a throwaway clone" if self._repo else "generated sample",
+            },
+        )
+        worlds.write_json(
+            self.world.run_dir / "subject.json",
+            {"name": self.adapter.name, "controls": dict(self.adapter.capabilities.controls)},
+        )
+
+    def _note(self, kind: str, **fields: object) -> None:
+        """Write to the driver's journal; a full disk must not keep the ending from going on."""
+        try:
+            self._journal.write(kind, **fields)
+        except OSError as error:
+            message = f"{self._journal.path}: {error.strerror or error}"
+            if message not in self.result.trouble:
+                self.result.trouble.append(message)
+
+    def _trouble(self, what: str, why: str) -> None:
+        self.result.trouble.append(f"{what}: {why}")
+        self._note("harness.trouble", what=what, why=why)
+
+
+async def conduct(
+    drill: Drill, drill_text: str, adapter: Adapter, out: Path, repo: Path | None = None, view: View | None = None
+) -> Conducted:
+    """Conduct one drill; see `Conductor`. Raises UsageProblem when the world cannot be made at all."""
+    try:
+        conductor = Conductor(drill, drill_text, adapter, out, repo, view)
+    except OSError as error:
+        raise UsageProblem(f"{out}: the run could not be set up: {error}. Choose another folder with --out.") from None
+    with contextlib.suppress(asyncio.CancelledError):
+        return await conductor.run()
+    return conductor.result
+
+
+__all__ = ["Conducted", "Conductor", "Progress", "Scorecard", "View", "conduct"]

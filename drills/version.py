@@ -1,0 +1,5 @@
+"""The version of the installed distribution."""
+
+from importlib import metadata
+
+VERSION = metadata.version("stopdrill")
