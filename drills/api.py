@@ -14,6 +14,7 @@ from drills.bundle import Bundle
 from drills.conduct import Conducted, View, conduct
 from drills.errors import HarnessTrouble
 from drills.rubrics import load_rubric
+from drills.script import Drill
 from scoring.scorecard import Scorecard
 from scoring.verdict import Verdict
 
@@ -38,7 +39,7 @@ class Result:
 
 
 async def run_async(
-    drill: str | Path = "tabletop",
+    drill: str | Path | Drill = "tabletop",
     subject: str | Adapter = "reference",
     *,
     workers: int | None = None,
@@ -52,12 +53,14 @@ async def run_async(
 ) -> Result:
     """Run a drill and judge it. Cancelling it ends the run; the bundle is kept and the result says `interrupted`.
 
-    `drill` is a shipped name or a TOML file, `subject` a name or an adapter of your own. Raises UsageProblem for input
+    `drill` is a shipped name, a TOML file or a `Drill`, `subject` a name or an adapter of your own. Raises UsageProblem for input
     that cannot be used.
     """
     limits = load_rubric(rubric)
-    plan, text = script.load(script.find(str(drill)))
-    plan = plan.with_options(workers, speed, seed)
+    plan, text = (drill, drill.to_toml()) if isinstance(drill, Drill) else script.load(script.find(str(drill)))
+    if workers is not None or speed is not None or seed is not None:
+        plan = plan.with_options(workers, speed, seed)
+        text = plan.to_toml()
     adapter = adapter_for(subject) if isinstance(subject, str) else subject
     conducted = await conduct(plan, text, adapter, Path(out), repo, view)
     return judged(conducted, limits, report)
@@ -77,7 +80,7 @@ def judged(conducted: Conducted, rubric: Any, report: bool) -> Result:
     return Result(conducted.bundle, scorecard, conducted.interrupted, tuple(trouble))
 
 
-def run(drill: str | Path = "tabletop", subject: str | Adapter = "reference", **options: Any) -> Result:
+def run(drill: str | Path | Drill = "tabletop", subject: str | Adapter = "reference", **options: Any) -> Result:
     """`run_async` for programs without an event loop; Ctrl-C and SIGTERM end the run and keep the evidence."""
     return run_interruptibly(lambda: run_async(drill, subject, **options))
 

@@ -31,7 +31,7 @@ def drills() -> list[Entry]:
 
 def rows() -> list[Entry]:
     """The six rows of the rubric."""
-    return [Entry(row.id, row.summary) for row in ROWS]
+    return [Entry(row.id, row.summary) for row in ROWS.values()]
 
 
 def findings() -> list[Entry]:

@@ -7,7 +7,7 @@ Results go to stdout, progress to stderr, and no traceback reaches a user.
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.console import Console
@@ -19,18 +19,6 @@ from drills.version import VERSION
 
 EXIT_USAGE = 2
 EXIT_BROKEN = 4
-
-
-class Problem(click.ClickException):
-    """An error of ours, shown as its sentence alone."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
-
-    def show(self, file: Any = None) -> None:
-        """Print to stderr."""
-        click.echo(f"stopdrill: {self.message}", err=True)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -173,11 +161,9 @@ def main() -> None:
     try:
         cli(standalone_mode=False)
     except UsageProblem as error:
-        Problem(str(error), EXIT_USAGE).show()
-        sys.exit(EXIT_USAGE)
+        _leave(str(error), EXIT_USAGE)
     except HarnessTrouble as error:
-        Problem(str(error), EXIT_BROKEN).show()
-        sys.exit(EXIT_BROKEN)
+        _leave(str(error), EXIT_BROKEN)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -187,10 +173,15 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(EXIT_BROKEN)
     except OSError as error:
-        Problem(str(error), EXIT_BROKEN).show()
-        sys.exit(EXIT_BROKEN)
+        _leave(str(error), EXIT_BROKEN)
     except Exception as error:
         _unforeseen(error)
+
+
+def _leave(message: str, status: int) -> NoReturn:
+    """One sentence on stderr, and the exit status."""
+    click.echo(f"stopdrill: {message}", err=True)
+    sys.exit(status)
 
 
 def _unforeseen(error: Exception) -> None:
@@ -201,5 +192,4 @@ def _unforeseen(error: Exception) -> None:
     with tempfile.NamedTemporaryFile("w", prefix="stopdrill-bug-", suffix=".txt", delete=False) as file:
         traceback.print_exception(error, file=file)
     message = f"a bug in stopdrill ({type(error).__name__}: {error}); please report it with {file.name}"
-    Problem(message, EXIT_BROKEN).show()
-    sys.exit(EXIT_BROKEN)
+    _leave(message, EXIT_BROKEN)

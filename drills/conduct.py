@@ -25,7 +25,7 @@ from drills.adapters.host import AdapterHost
 from drills.adapters.site import DriverSite
 from drills.bundle import Bundle
 from drills.errors import HarnessTrouble, UsageProblem
-from drills.keeper_client import KeeperClient, KeeperError
+from drills.keeper_client import Exit, KeeperClient, KeeperError
 from drills.observers import gitstate
 from drills.observers.tail import FleetNow, Tail
 from drills.observers.watch import Watch, follow, wait_for
@@ -83,6 +83,8 @@ class Conductor:
         self._tail = Tail(self.world.events)
         self._phase = "setting up"
         self._operator: Operator | None = None
+        self._services_procs: dict[str, int] = {}
+        self._site: DriverSite | None = None
         self._wrong: list[Mapping[str, Any]] = [item.model_dump() for item in drill.misbehaviours]
 
     async def run(self) -> Conducted:
@@ -91,16 +93,13 @@ class Conductor:
         host = AdapterHost()
         try:
             self._write_context()
-            keeper = await KeeperClient.start(self.world.run_id, self.world.events)
-            work = asyncio.ensure_future(self._drill(keeper, host))
-            dead = asyncio.ensure_future(keeper.wait_dead())
-            await asyncio.wait({work, dead}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
-                raise HarnessTrouble(f"the keeper failed: {dead.result()}")
-            dead.cancel()
-            await work
+            keeper = await KeeperClient.start(
+                self.world.run_id,
+                self.world.events,
+                log=self.world.root / "logs" / "keeper.txt",
+                worktrees=self.world.worktrees,
+            )
+            await self._until_dead(keeper, asyncio.ensure_future(self._drill(keeper, host)))
         except asyncio.CancelledError:
             self.result.interrupted = True
             self._note("run.interrupted", by="the operator (Ctrl-C or a signal)")
@@ -110,12 +109,25 @@ class Conductor:
             await self._finish(keeper, host)
         return self.result
 
+    async def _until_dead(self, keeper: KeeperClient, work: "asyncio.Task[None]") -> None:
+        """Await `work`, unless the keeper dies first: without it there is no truth about processes."""
+        try:
+            waiting: set[asyncio.Future[Any]] = {work, keeper.dead}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+        if keeper.dead.done():
+            raise HarnessTrouble(keeper.dead.result())
+        await work
+
     async def _drill(self, keeper: KeeperClient, host: AdapterHost) -> None:
         await self._services(keeper)
         watch = Watch(self.drill, self.world, self._journal, keeper, self._tail)
         operator = Operator(self.drill, self.world, self.adapter, host, self._journal, watch)
         self._operator = operator
-        site = DriverSite(self.world, keeper, operator, self._wrong, self.drill)
+        self._site = site = DriverSite(self.world, keeper, operator, self._wrong, self.drill)
         self._begin()
         following = asyncio.ensure_future(follow(self._tail, _TAIL_EVERY_S, self._show))
         faults: list[asyncio.Task[None]] = []
@@ -146,7 +158,7 @@ class Conductor:
         here = Path(fakes.__file__).parent
         quick = [sys.executable, "-I", "-S", "-E"]
         neighbour = [*worlds.worker_argv(), "--run", f"{self.world.run_id}-neighbour", "--task", "t01"]
-        services: dict[str, Sequence[str]] = {
+        services: dict[str, list[str]] = {
             "provider": [
                 sys.executable, "-I", "-m", "fakes.provider", "--events", events,
                 "--port-file", str(self.world.port_file), "--token", self.world.token,
@@ -169,7 +181,10 @@ class Conductor:
         if name == "bystander":
             environment["RUN_ID"] = f"{self.world.run_id}-neighbour"
         log = logs / f"{name}.txt"
-        await keeper.spawn(name, "service", argv, env=environment, cwd=self.world.root, stdout=log, stderr=log)
+        spawned = await keeper.spawn(
+            name, "service", argv, env=environment, cwd=self.world.root, stdout=log, stderr=log
+        )
+        self._services_procs[name] = spawned.proc
 
     def _begin(self) -> None:
         """run.begin, with everything that scoring needs to know."""
@@ -219,7 +234,8 @@ class Conductor:
     async def _fault(self, fault: Any, keeper: KeeperClient, host: AdapterHost) -> None:
         assert self._operator is not None
         await self._operator.until(fault.at)
-        proc = keeper.proc_of(fault.kill)
+        coordinator = self._site.coordinator if self._site else None
+        proc = coordinator if fault.kill == "coordinator" else self._services_procs.get(fault.kill)
         self._note("fault.inject", fault="kill -9", target=fault.kill, proc=proc)
         if proc is not None:
             await keeper.signal(proc, 9)
@@ -228,11 +244,12 @@ class Conductor:
             outcome = await host.call(self.adapter.restart, within_s=self.drill.real(self.drill.fleet.start_within))
             self._note("fault.done", fault="restart", target=fault.kill, error=outcome.error)
 
-    def _exited(self, name: str, status: int | None, signal: int | None) -> None:
-        if name == "coordinator":
-            self._note("subject.exit", status=status, signal=signal)
-        elif name in ("provider", "canary", "bystander") and self._phase in ("drilling", "starting the fleet"):
-            self._note("observe.missing", what=name, why=f"it ended in mid-run (status {status}, signal {signal})")
+    def _exited(self, ended: Exit) -> None:
+        if ended.name == "coordinator":
+            self._note("subject.exit", status=ended.status, signal=ended.signal)
+        elif ended.name in self._services_procs and self._phase != "ending":
+            why = f"it ended in mid-run (status {ended.status}, signal {ended.signal})"
+            self._note("observe.missing", what=ended.name, why=why)
 
     def _show(self) -> None:
         if self._view is not None:
@@ -291,7 +308,7 @@ class Conductor:
             {"name": self.adapter.name, "controls": dict(self.adapter.capabilities.controls)},
         )
 
-    def _note(self, kind: str, **fields: object) -> None:
+    def _note(self, kind: str, **fields: Any) -> None:
         """Write to the driver's journal; a full disk must not keep the ending from going on."""
         try:
             self._journal.write(kind, **fields)

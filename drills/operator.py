@@ -145,8 +145,9 @@ class Operator:
             self._journal.write("control.error", control=control, n=n, reason=(outcome.error or "no answer")[:2000])
         else:
             ack = outcome.value
-            detail = {"detail": _plain(ack.detail)} if ack.detail else {}
-            self._journal.write("control.ack", control=control, n=n, state=ack.state, changed=ack.changed, **detail)
+            self._journal.write(
+                "control.ack", control=control, n=n, state=ack.state, changed=ack.changed, detail=_plain(ack.detail)
+            )
             if ack.sweep is not None:
                 sweep = _plain(ack.sweep)
                 self._journal.write(

@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from drills.durations import Duration, show
@@ -72,8 +73,8 @@ class Fleet(Part):
     child_share: float = Field(0.6, ge=0, le=1)
     readonly_share: float = Field(0.15, ge=0, le=1)
     push_every: int = Field(25, ge=0)
-    calls: Calls = Calls()
-    model: Model = Model()
+    calls: Calls = Field(default_factory=lambda: Calls.model_validate({}))
+    model: Model = Field(default_factory=lambda: Model.model_validate({}))
     start_within: Duration = 600.0
 
 
@@ -165,8 +166,8 @@ class Drill(Part):
     speed: float = Field(40.0, gt=0, le=1000)
     seed: int = 1
     longest_call: Duration = 30.0
-    fleet: Fleet = Fleet()
-    abort: Abort = Abort()
+    fleet: Fleet = Field(default_factory=lambda: Fleet.model_validate({}))
+    abort: Abort = Field(default_factory=Abort)
     controls: tuple[Step, ...] = Field(min_length=1)
     faults: tuple[Fault, ...] = ()
     misbehaviours: tuple[Misbehaviour, ...] = ()
@@ -258,18 +259,20 @@ class Drill(Part):
         self, workers: int | None = None, speed: float | None = None, seed: int | None = None
     ) -> "Drill":
         """The drill with options of the command line. Raises UsageProblem as `load` does."""
-        changed = self.model_dump(mode="python", exclude_unset=True)
-        options: dict[str, Any] = {"speed": speed, "seed": seed}
-        changed.update({key: value for key, value in options.items() if value is not None})
-        if workers is not None:
-            changed["fleet"] = {**changed.get("fleet", {}), "workers": workers}
-        return self._again(changed)
+        options: dict[str, Any] = {"speed": speed, "seed": seed, "fleet": {"workers": workers} if workers else None}
+        return self.changed({key: value for key, value in options.items() if value is not None}, "the options")
 
-    def _again(self, changed: dict[str, Any]) -> "Drill":
+    def changed(self, patch: Mapping[str, Any], source: str) -> "Drill":
+        """The drill with tables merged in and other values replaced, validated like a file named `source`."""
+        merged = _merged(_written(self.model_dump(mode="python", exclude_unset=True)), patch)
         try:
-            return Drill.model_validate(_written(changed))
+            return Drill.model_validate(merged)
         except ValidationError as error:
-            raise UsageProblem(_explain(error, "the options", "")) from None
+            raise UsageProblem(_explain(error, source, "")) from None
+
+    def to_toml(self) -> str:
+        """The drill as a file, without what is left at its default."""
+        return tomli_w.dumps(_written(self.model_dump(mode="json", exclude_unset=True)))
 
 
 _DURATIONS = frozenset(
@@ -287,8 +290,16 @@ def _written(value: Any, key: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [_written(inner, key) for inner in value]
     if key in _DURATIONS and isinstance(value, int | float):
-        return f"{value:.9f}s"
+        return f"{value:.9f}".rstrip("0").rstrip(".") + "s"
     return value
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    both = dict(below)
+    for key, value in above.items():
+        old = both.get(key)
+        both[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return both
 
 
 def shipped() -> dict[str, Path]:

@@ -141,6 +141,8 @@ def create(drill: Drill, out: Path, repo: Path | None = None) -> World:
             (run_dir / "world/control" / name).mkdir(parents=True)
         (run_dir / "world/home/.gitconfig").write_text(_GITCONFIG)
         return _furnish(drill, run_id, run_dir, repo)
+    except origin.RepoError as error:
+        raise UsageProblem(str(error)) from None
     except OSError as error:
         raise UsageProblem(f"{run_dir}: the run directory cannot be made: {error}. Choose another with --out.") from None
 
@@ -180,12 +182,12 @@ def _furnish(drill: Drill, run_id: str, run_dir: Path, repo: Path | None) -> Wor
     if repo is None:
         source = root / "sample"
         sample_repo.generate(source, packages=max(16, drill.fleet.workers))
-        origin.create_origin(bare, source, run_dir / "events")
+        origin.copy_head(bare, source)
         shutil.rmtree(source)
     else:
         sample_repo.clone_user_repo(repo, bare)
-        origin.protect(bare, run_dir / "events")
-    clone = git.Repo.clone_from(f"file://{bare}", root / "repo", no_local=True)
+    clone = git.Repo.clone_from(bare.as_uri(), root / "repo", no_local=True)
+    origin.install_hooks(bare, events=run_dir / "events")
     base = clone.head.commit.hexsha
     planned = drill.task_ids
     records = (
@@ -194,7 +196,10 @@ def _furnish(drill: Drill, run_id: str, run_dir: Path, repo: Path | None) -> Wor
         else sample_repo.tasks_for_repo(root / "repo", len(planned))
     )
     clone.close()
-    tasks = {name: record for name, record in zip(planned, records, strict=True)}
+    tasks = {
+        name: {"title": record.title, "files": list(record.files)}
+        for name, record in zip(planned, records, strict=True)
+    }
     return World(run_id, run_dir, secrets.token_hex(16), base, tasks)
 
 

@@ -1,7 +1,7 @@
 """Drill time: the drill's own minutes, counted from the instant at which the whole fleet was at work.
 
-A drill file says "pause at 5:00"; the machine ran `speed` times faster. Pictures show drill minutes, so that they can
-be read beside the drill file, and real seconds beneath.
+A drill file says "pause at 5:00"; the machine ran `speed` times faster. Pictures show drill minutes, so
+that they can be read beside the drill file, and real seconds beneath.
 """
 
 from dataclasses import dataclass

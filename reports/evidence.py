@@ -1,7 +1,8 @@
 """The evidence behind a row or a finding: the events themselves, processes and git's own words, as text.
 
-A reader who does not believe a verdict gets the id of every event that it rests on, first in its line, and finds it
-in the bundle with `sed -n LINEp events/SOURCE.jsonl`. Long lists are cut with the count of what was cut.
+A reader who does not believe a verdict gets the id of every event that it rests on, first in its line, and
+finds it in the bundle with `sed -n LINEp events/SOURCE.jsonl`. Long lists are cut with the count of what
+was cut.
 """
 
 from collections.abc import Iterable, Mapping
@@ -108,11 +109,13 @@ class Shelf:
         if part.id not in _GIT_ROWS | _GIT_FINDINGS:
             return ()
         names = sorted(self._material.git, key=lambda name: (control not in name, name))[:FILES_MAX]
-        return tuple((one_line(name, 120), visible(self._material.git[name], FILE_INLINE_MAX)) for name in names)
+        return tuple(
+            (one_line(name, 120), visible(self._material.git[name], FILE_INLINE_MAX)) for name in names
+        )
 
 
 def relevant(audits: Iterable[Audit], control: str) -> Audit | None:
-    """The enumeration that says most about a control: at the sweep, else at quiet, else the last one that names it."""
+    """The enumeration that says most about a control: at the sweep, else at quiet, else the last of it."""
     named = [audit for audit in audits if audit.when.partition("@")[0] == control]
     for suffix in (":sweep", ":quiet", ""):
         found = [audit for audit in named if audit.when.endswith(suffix)]

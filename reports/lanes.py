@@ -1,8 +1,9 @@
-"""The picture of a run in instants, before it has any size: one lane per worker, and what crosses all lanes.
+"""The picture of a run in instants, before it has any size: one lane per worker, and what crosses all
+lanes.
 
-Pure: takes a timeline, returns spans of CLOCK_MONOTONIC nanoseconds that are clipped to what is shown. It draws
-facts (this call ran from here to there, this process was alive at the sweep) and passes no judgement; verdicts are
-the scorecard's. `reports.svg` turns it into shapes.
+Pure: takes a timeline, returns spans of CLOCK_MONOTONIC nanoseconds that are clipped to what is shown. It
+draws facts (this call ran from here to there, this process was alive at the sweep) and passes no judgement;
+verdicts are the scorecard's. `reports.svg` turns it into shapes.
 """
 
 import re
@@ -121,7 +122,7 @@ class _Lanes:
         return Span(start, max(start, stop))
 
     def at(self, task: str, t: int) -> Lane:
-        """The lane of a task's worker at an instant: the latest that had begun, so that attempts are kept apart."""
+        """The lane of a task's worker at an instant: the latest that had begun, because attempts differ."""
         mine = self.by_task[task]
         begun = [lane for lane in mine if lane.alive is not None and lane.alive.start <= t]
         best = max(begun, key=lambda lane: lane.alive.start if lane.alive else 0, default=None)
@@ -162,7 +163,7 @@ class _Lanes:
                     lane.survivors.append(self.clip(max(call.start, abort.t), audit.t))
 
     def _home(self, proc: int) -> Lane:
-        """The lane of a surviving process: its worker's, or that of the task of its nearest ancestor that has one."""
+        """The lane of a surviving process: its worker's, or that of its nearest ancestor with a task."""
         worker = self.worker_of.get(proc)
         if worker is not None:
             return self.lane(worker.task, worker.attempt, worker.pid)

@@ -1,7 +1,7 @@
 """What a report shows, already read.
 
-Reports are functions of this value: they open no bundle, no repository and no clock, so a stored run can be shown
-again, anywhere, with the same bytes. Reading the bundle into a `Material` is the caller's part.
+Reports are functions of this value: they open no bundle, no repository and no clock, so a stored run can be
+shown again, anywhere, with the same bytes. Reading the bundle into a `Material` is the caller's part.
 """
 
 from collections.abc import Mapping
@@ -29,4 +29,4 @@ class Material:
     rerun: str
     """A command line that runs the same drill again."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """More short lines for the head of the page, label to value, shown in this order (`started`, `took` …)."""
+    """More short lines for the head of the page, label to value, in this order (`started`, `took` …)."""

@@ -1,12 +1,13 @@
 """The report page: one HTML file that opens from disk, loads nothing and runs nothing.
 
-The verdict comes first, then the six rows, the findings, and what could not be observed; pictures and raw evidence
-follow. Everything from a worker or a subject is hostile: the template engine escapes every expression, and its
-`finalize` hook writes out control characters, direction marks and lone surrogates wherever they come from, so that
-no template can forget it. The page forbids itself scripts and requests (CSP), because a report is often opened by
-the one person whose browser is logged in everywhere.
+The verdict comes first, then the six rows, the findings, and what could not be observed; pictures and raw
+evidence follow. Everything from a worker or a subject is hostile: the template engine escapes every
+expression, and its `finalize` hook writes out control characters, direction marks and lone surrogates
+wherever they come from, so that no template can forget it. The page forbids itself scripts and requests
+(CSP), because a report is often opened by the one person whose browser is logged in everywhere.
 
-Rendering is deterministic and takes a `Material`: no clock, no files except the templates beside this module.
+Rendering is deterministic and takes a `Material`: no clock, no files except the templates beside this
+module.
 """
 
 import json
@@ -62,7 +63,8 @@ class GroupView:
 
     title: str
     findings: list[FindingView]
-    checks: list[tuple[str, str]]
+    checks: list[tuple[str, str, str]]
+    """Id, state, and the verdict that colours it: that of its worst finding."""
     summary: str
 
 
@@ -88,28 +90,35 @@ def render(material: Material) -> str:
     card, shelf = material.scorecard, Shelf(material)
     shown = lanes.picture(material.timeline)
     drawing = svg.draw(shown)
-    return _environment().get_template("page.html.j2").render(
-        card=card,
-        material=material,
-        headline=words.headline(card),
-        facts=_facts(material),
-        verdict_says=words.VERDICT_SAYS,
-        rows=[_row(row, shelf) for row in card.rows],
-        groups=_groups(card, shelf),
-        tally=words.tally(card),
-        worst=[row for row in card.rows if row.verdict is not Verdict.PASS],
-        d=drawing,
-        workers=[_worker(lane, shown, card) for lane in shown.lanes[:WORKER_ROWS_MAX]],
-        charts=plots.charts(material, shown),
-        listings=shelf.listings()[:LISTINGS_MAX],
-        listings_more=max(0, len(material.timeline.audits) - LISTINGS_MAX),
-        git=[(name, visible(material.git[name], GIT_FILE_MAX)) for name in sorted(material.git)[:GIT_FILES_MAX]],
-        git_more=max(0, len(material.git) - GIT_FILES_MAX),
-        damage=_damage(material),
-        environment=_pairs(material.environment),
-        subject=_pairs(material.subject),
-        tolerance=_pairs(card.tolerance),
-        drill_text=visible(material.drill_text, DRILL_MAX),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            card=card,
+            material=material,
+            headline=words.headline(card),
+            facts=_facts(material),
+            verdict_says=words.VERDICT_SAYS,
+            rows=[_row(row, shelf) for row in card.rows],
+            groups=_groups(card, shelf),
+            tally=words.tally(card),
+            worst=[row for row in card.rows if row.verdict is not Verdict.PASS],
+            d=drawing,
+            workers=[_worker(lane, shown, card) for lane in shown.lanes[:WORKER_ROWS_MAX]],
+            charts=plots.charts(material, shown),
+            listings=shelf.listings()[:LISTINGS_MAX],
+            listings_more=max(0, len(material.timeline.audits) - LISTINGS_MAX),
+            git=[
+                (name, visible(material.git[name], GIT_FILE_MAX))
+                for name in sorted(material.git)[:GIT_FILES_MAX]
+            ],
+            git_more=max(0, len(material.git) - GIT_FILES_MAX),
+            damage=_damage(material),
+            environment=_pairs(material.environment),
+            subject=_pairs(material.subject),
+            tolerance=_pairs(card.tolerance),
+            drill_text=visible(material.drill_text, DRILL_MAX),
+        )
     )
 
 
@@ -149,7 +158,8 @@ def _groups(card: Scorecard, shelf: Shelf) -> list[GroupView]:
     for letter, (title, _) in words.GROUPS.items():
         found = [f for f in card.findings if words.group_of(f.id) == letter]
         checks = sorted(
-            ((name, state) for name, state in card.checked.items() if words.group_of(name) == letter), key=_natural
+            ((name, state) for name, state in card.checked.items() if words.group_of(name) == letter),
+            key=_natural,
         )
         if not found and not checks:
             continue
@@ -158,7 +168,9 @@ def _groups(card: Scorecard, shelf: Shelf) -> list[GroupView]:
             FindingView(f, f"finding-{slug(f.id)}-{i}", words.amount(f), words.limits(f), shelf.of(f))
             for i, f in enumerate(found, 1)
         ]
-        out.append(GroupView(title, views, checks, _summary(checks)))
+        colours = {f.id: f.verdict.value for f in reversed(found)}
+        tinted = [(name, state, colours.get(name, "")) for name, state in checks]
+        out.append(GroupView(title, views, tinted, _summary(checks)))
     return out
 
 
@@ -177,7 +189,7 @@ def _summary(checks: list[tuple[str, str]]) -> str:
 
 def _worker(lane: Lane, shown: Picture, card: Scorecard) -> WorkerView:
     parked_s = sum(span.end - span.start for span in lane.parked) / 1e9 * shown.clock.speed
-    lost = [(control, tasks[lane.task]) for control, tasks in card.work_lost_s.items() if lane.task in tasks]
+    lost = [(control, tasks.get(lane.task or "", 0.0)) for control, tasks in card.work_lost_s.items()]
     return WorkerView(
         anchor=lane.anchor,
         task=one_line(lane.task if lane.task is not None else "no task", 120),
@@ -189,7 +201,8 @@ def _worker(lane: Lane, shown: Picture, card: Scorecard) -> WorkerView:
         calls=len(lane.child) + len(lane.own),
         checkpoints=len(lane.checkpoints),
         parked=f"{words.number(parked_s)} s" if lane.parked else "–",
-        lost=", ".join(f"{words.number(s)} s at {one_line(control, 24)}" for control, s in lost if s > 0) or "–",
+        lost=", ".join(f"{words.number(s)} s at {one_line(control, 24)}" for control, s in lost if s > 0)
+        or "–",
     )
 
 
@@ -201,14 +214,20 @@ def _facts(material: Material) -> list[tuple[str, str]]:
         ("run", one_line(card.run_id, 80)),
         ("workers", f"{timeline.config.get('workers', len(timeline.workers))}"),
         ("speed", f"{words.number(card.speed)}×"),
-        ("history", f"{len(timeline.history.events):,} events, {'complete' if card.complete else 'incomplete'}"),
+        (
+            "history",
+            f"{len(timeline.history.events):,} events, {'complete' if card.complete else 'incomplete'}",
+        ),
     ]
     return facts + [(one_line(name, 40), one_line(value, 120)) for name, value in material.facts.items()]
 
 
 def _damage(material: Material) -> list[str]:
     damage = material.timeline.history.damage
-    lines = [f"{d.source}:{d.line}: {d.what}{' (torn last line of a killed writer)' if d.last else ''}" for d in damage]
+    lines = [
+        f"{d.source}:{d.line}: {d.what}{' (torn last line of a killed writer)' if d.last else ''}"
+        for d in damage
+    ]
     shown = [one_line(line, 240) for line in lines[:20]]
     return shown + ([f"and {len(lines) - 20:,} more"] if len(lines) > 20 else [])
 

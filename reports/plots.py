@@ -1,10 +1,12 @@
 """Three charts: tokens, living processes, and the work that each control cost.
 
-Drawn with matplotlib as SVG and embedded as an image, because an image's document can neither run nor load anything
-and its ids cannot meet those of the page. Each chart carries the same numbers as a text table. Only what is drawn
-is computed: instants are binned to the width of the picture, so that a thousand workers cost no more ink than ten.
+Drawn with matplotlib as SVG and embedded as an image, because an image's document can neither run nor load
+anything and its ids cannot meet those of the page. Each chart carries the same numbers as a text table.
+Only what is drawn is computed: instants are binned to the width of the picture, so that a thousand workers
+cost no more ink than ten.
 
-matplotlib is imported when the first chart is drawn, since it costs most of a second. No pyplot, no global state.
+matplotlib is imported when the first chart is drawn, since it costs most of a second. No pyplot, no global
+state.
 """
 
 import base64
@@ -13,6 +15,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 from reports.clock import DrillClock, minutes
@@ -49,7 +52,7 @@ class Chart:
 
 
 def charts(material: Material, shown: Picture) -> tuple[Chart, ...]:
-    """All charts of a run, over the same stretch of time as its lanes; without pictures where there is nothing."""
+    """All charts of a run, over the same stretch of time as its lanes; no picture where there is nothing."""
     timeline = material.timeline
     return tokens(timeline, shown), processes(timeline, shown), work_lost(material)
 
@@ -68,16 +71,18 @@ def tokens(timeline: Timeline, shown: Picture) -> Chart:
         bins = [0.0] * BINS
         for at, n in spent:
             bins[min(max(int((at - low) / width), 0), BINS - 1)] += n
-        total, sums = 0.0, []
-        for n in bins:
-            total += n
-            sums.append(total)
+        sums = list(accumulate(bins))
+        total = sums[-1]
         edges = [low + width * i for i in range(BINS)]
 
         def paint(axes: Sequence[Any]) -> None:
-            axes[0].bar(edges, [n / width for n in bins], width=width, align="edge", color="#3b6fb6", linewidth=0)
+            axes[0].bar(
+                edges, [n / width for n in bins], width=width, align="edge", color="#3b6fb6", linewidth=0
+            )
             axes[0].set_ylabel("per drill second")
-            axes[1].fill_between([*edges, high], [*sums, total], step="post", color="#3b6fb6", alpha=0.18, lw=0)
+            axes[1].fill_between(
+                [*edges, high], [*sums, total], step="post", color="#3b6fb6", alpha=0.18, lw=0
+            )
             axes[1].step([*edges, high], [*sums, total], where="post", color="#3b6fb6", linewidth=1.6)
             axes[1].set_ylabel("in total")
 
@@ -85,8 +90,8 @@ def tokens(timeline: Timeline, shown: Picture) -> Chart:
     return Chart(
         "tokens",
         "Tokens",
-        "Tokens as the model provider metered them. After an abort the upper bars should stop and the lower line "
-        "should run flat.",
+        "Tokens as the model provider metered them. After an abort the upper bars should stop and the lower "
+        "line should run flat.",
         image,
         f"Tokens over drill time, {number(sum(n for _, n in spent))} in total",
         ("from", "to", "between", "tokens", "per drill second"),
@@ -121,14 +126,15 @@ def processes(timeline: Timeline, shown: Picture) -> Chart:
             axes[0].step(edges, peaks, where="post", color="#0f766e", linewidth=1.4)
             axes[0].step(edges, lows, where="post", color="#0f766e", linewidth=0.7, alpha=0.55)
             axes[0].set_ylabel("alive")
+            axes[0].yaxis.get_major_locator().set_params(integer=True)
 
         image = _figure(timeline, shown.clock, (low, high), 1, paint)
     marks = [(c.kind, c.t) for c in timeline.controls] + [("sweep", a.t) for _, a in sweeps(timeline)]
     return Chart(
         "processes",
         "Living processes",
-        "Coordinator, workers and tools as the process table had them: the strong line is the most, the thin one "
-        "the least in each slice of time. At the sweep only the coordinator should be left.",
+        "Coordinator, workers and tools as the process table had them: the strong line is the most, the thin "
+        "one the least in each slice of time. At the sweep only the coordinator should be left.",
         image,
         "Number of living processes over drill time",
         ("at", "what", "alive"),
@@ -148,8 +154,8 @@ def work_lost(material: Material) -> Chart:
     return Chart(
         "work-lost",
         "Work lost",
-        "Drill seconds of work that each control left without a checkpoint, per worker. A stop at a boundary loses "
-        "nothing; a kill loses at most the call that it cut.",
+        "Drill seconds of work that each control left without a checkpoint, per worker. A stop at a boundary "
+        "loses nothing; a kill loses at most the call that it cut.",
         image,
         "Drill seconds of work lost per control and worker",
         ("control", "task", "lost"),
@@ -160,19 +166,22 @@ def work_lost(material: Material) -> Chart:
 def _bars(lost: Any) -> str:
     controls = [(name, tasks) for name, tasks in lost.items() if any(s > 0 for s in tasks.values())][:6]
     figure, axes = _axes(len(controls), 1.5, sharex=False)
+    room = max(16, *(min(len(tasks), BARS_MAX) for _, tasks in controls))  # bars of one width in every panel
     for axis, (name, tasks) in zip(axes, controls, strict=True):
         worst = sorted(tasks.items(), key=lambda item: (-item[1], item[0]))
         shown = worst[:BARS_MAX]
         kind = name.partition("#")[0].partition("@")[0]
         axis.bar(range(len(shown)), [s for _, s in shown], width=0.62, color=TONES.get(kind, FAINT))
         axis.set_xticks(range(len(shown)), [label(task, 10) for task, _ in shown])
-        axis.set_xlim(-0.6, max(len(shown), 8) - 0.4)
+        axis.set_xlim(-0.6, room - 0.4)
         if len(shown) > 16:
             axis.tick_params(axis="x", rotation=90, labelsize=7)
         for text in axis.get_xticklabels():
             text.set_parse_math(False)  # a task's name is data, and `$` in it no formula
         rest = len(worst) - len(shown)
-        title = f"{label(name, 20)}, drill seconds" + (f", the worst {len(shown)}; {rest} more" if rest else "")
+        title = f"{label(name, 20)}, drill seconds" + (
+            f", the worst {len(shown)}; {rest} more" if rest else ""
+        )
         axis.set_title(title, loc="left", fontsize=9, color=INK, parse_math=False)
     return _uri(figure)
 
@@ -189,7 +198,9 @@ def _figure(
     for i, axis in enumerate(axes):
         axis.set_xlim(*span)
         axis.set_ylim(bottom=0)
-        axis.yaxis.set_major_formatter(lambda value, _: number(value) if value < 1e4 else f"{value / 1e3:,.4g}k")
+        axis.yaxis.set_major_formatter(
+            lambda value, _: number(value) if value < 1e4 else f"{value / 1e3:,.4g}k"
+        )
         for control in timeline.controls:
             tone, at = TONES.get(control.kind, FAINT), time.drill_s(control.t)
             axis.axvline(at, color=tone, linewidth=1.1)
@@ -211,11 +222,11 @@ def _figure(
     return _uri(figure)
 
 
-def _axes(rows: int, height: float, sharex: bool) -> tuple[Any, Sequence[Any]]:
+def _axes(rows: int, height: float, sharex: bool) -> tuple[Any, list[Any]]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 0.5 + height * rows), layout="constrained")
-    axes = figure.subplots(rows, 1, sharex=sharex, squeeze=False)[:, 0]
+    axes = list(figure.subplots(rows, 1, sharex=sharex, squeeze=False)[:, 0])
     for axis in axes:
         axis.spines[["top", "right", "left"]].set_visible(False)
         axis.spines["bottom"].set_color("#94a3b8")
@@ -239,9 +250,10 @@ def _uri(figure: Any) -> str:
     import matplotlib as mpl
 
     out = io.StringIO()
-    fixed = {"svg.hashsalt": "stopdrill", "svg.fonttype": "none"}
-    with mpl.rc_context(fixed), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a glyph that its own font lacks is drawn by the browser's
+    with mpl.rc_context({"svg.hashsalt": "stopdrill", "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # a glyph that its own font lacks is drawn by the browser's
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     # Text stays text, in the reader's own font, because outlines would double the size.
     svg = out.getvalue().replace("'DejaVu Sans'", "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans'")
@@ -282,7 +294,7 @@ def _phases(
     low, high = _range(shown, [at for at, _ in spent])
     cuts = [(low, "start"), *((time.drill_s(c.t), c.kind) for c in timeline.controls), (high, "end")]
     out = []
-    for (start, name), (end, following) in zip(cuts, cuts[1:], strict=False):
+    for (start, name), (end, following) in pairwise(cuts):
         last = following == "end"
         n = sum(tokens for at, tokens in spent if start <= at < end or (last and at == end))
         rate = n / (end - start) if end > start else 0.0

@@ -1,9 +1,10 @@
 """The timeline as inline SVG: instants become pixels, and each lane a handful of grouped paths.
 
-Grouped, because a rectangle per tool call would make a page of megabytes; a lane's calls are one path with one
-sub-path each. Joins of less than a third of a pixel are drawn as one, so that size is bounded by pixels and not by
-calls. Names are in a second drawing to the left, which stays in place while the lanes scroll on a narrow screen.
-Colours are classes, so that the page decides them for light, dark and paper. All text passes the template's escaping.
+Grouped, because a rectangle per tool call would make a page of megabytes; a lane's calls are one path with
+one sub-path each. Joins of less than a third of a pixel are drawn as one, so that size is bounded by pixels
+and not by calls. Names are in a second drawing to the left, which stays in place while the lanes scroll on
+a narrow screen. Colours are classes, so that the page decides them for light, dark and paper. All text
+passes the template's escaping.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,9 +14,9 @@ from reports.clock import minutes
 from reports.lanes import Lane, Moment, Picture, Span, union
 from reports.text import count, label, one_line
 
-WIDTH = 1000.0
-"""Width of the lanes in the drawing's own units; one unit is a pixel on a wide screen."""
-PAD = 8.0
+WIDTH = 1040.0
+"""Width of names and lanes together, in pixels: what the page's column has room for."""
+PAD_LEFT, PAD_RIGHT = 8.0, 26.0  # room for half a label of the axis at either end
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400)
 _LETTER = 6.4  # width of a letter of the labels, generous, so that they never overlap
 
@@ -79,18 +80,19 @@ class Drawing:
 
 def draw(picture: Picture) -> Drawing:
     """The drawing of a picture."""
-    scale = scale_of(picture)
     lanes = picture.lanes
+    names = max((len(_name(lane)) for lane in lanes), default=4) * 7.2 + 12
+    width = WIDTH - names
+    scale = scale_of(picture, width)
     pitch = 24.0 if len(lanes) <= 40 else 14.0 if len(lanes) <= 160 else 7.0
     dense = pitch < 10
-    lines, top = _lines(picture.moments, scale)
+    lines, top = _lines(picture.moments, scale, width)
     shapes = tuple(_shape(lane, top + i * pitch, pitch, scale, picture) for i, lane in enumerate(lanes))
     bottom = top + len(lanes) * pitch
-    names = max((len(shape.name) for shape in shapes), default=4)
     return Drawing(
-        WIDTH,
+        width,
         bottom + 40,
-        names * 7.2 + 12,
+        names,
         top,
         bottom,
         pitch,
@@ -102,13 +104,13 @@ def draw(picture: Picture) -> Drawing:
     )
 
 
-def scale_of(picture: Picture) -> Callable[[int], float]:
+def scale_of(picture: Picture, width: float) -> Callable[[int], float]:
     """Nanoseconds to pixels: linear, `first` at the left padding and `last` at the right one."""
     span = picture.last - picture.first
 
     def x(t: int) -> float:
         part = (t - picture.first) / span
-        return PAD + min(max(part, 0.0), 1.0) * (WIDTH - 2 * PAD)
+        return PAD_LEFT + min(max(part, 0.0), 1.0) * (width - PAD_LEFT - PAD_RIGHT)
 
     return x
 
@@ -121,7 +123,9 @@ def _shape(lane: Lane, y: float, pitch: float, x: Callable[[int], float], pictur
     end_x = x(lane.alive.end) if lane.alive else 0.0
     killed = lane.ended and lane.signal is not None
     r = min(4.5, bar / 2)
-    cross = f"M{_n(end_x - r)} {_n(middle - r)}l{_n(2 * r)} {_n(2 * r)}m0 {_n(-2 * r)}l{_n(-2 * r)} {_n(2 * r)}"
+    cross = (
+        f"M{_n(end_x - r)} {_n(middle - r)}l{_n(2 * r)} {_n(2 * r)}m0 {_n(-2 * r)}l{_n(-2 * r)} {_n(2 * r)}"
+    )
     return Shape(
         anchor=lane.anchor,
         name=_name(lane),
@@ -154,7 +158,9 @@ def _marks(instants: Sequence[int], y: float, h: float, x: Callable[[int], float
     return "".join(f"M{_n(place)} {_n(y)}v{_n(h)}" for place in places)
 
 
-def _lines(moments: Sequence[Moment], x: Callable[[int], float]) -> tuple[tuple[Line, ...], float]:
+def _lines(
+    moments: Sequence[Moment], x: Callable[[int], float], width: float
+) -> tuple[tuple[Line, ...], float]:
     """Lines whose labels never cover each other: a label goes to the first row in which it has room."""
     ends: list[float] = []
     placed: list[tuple[Moment, float, float, int]] = []
@@ -162,7 +168,7 @@ def _lines(moments: Sequence[Moment], x: Callable[[int], float]) -> tuple[tuple[
         if moment.kind == "quiet":  # drawn without a label, explained in the legend
             continue
         wide = len(moment.label) * _LETTER + 10
-        left = min(max(x(moment.t) - wide / 2, 0.0), WIDTH - wide)
+        left = min(max(x(moment.t) - wide / 2, 0.0), width - wide)
         row = next((i for i, end in enumerate(ends) if end + 3 <= left), len(ends))
         ends[row : row + 1] = [left + wide]
         placed.append((moment, left, wide, row))
@@ -193,7 +199,9 @@ def _title(lane: Lane, picture: Picture) -> str:
     calls = count(len(lane.child) + len(lane.own), "tool call")
     parts = [f"{one_line(lane.task or 'no task', 60)}, attempt {lane.attempt}: {calls}"]
     if lane.alive:
-        parts.append(f"alive {picture.clock.label(lane.alive.start)} to {picture.clock.label(lane.alive.end)}")
+        parts.append(
+            f"alive {picture.clock.label(lane.alive.start)} to {picture.clock.label(lane.alive.end)}"
+        )
     parts.append(ending(lane))
     return ", ".join(parts)
 

@@ -1,9 +1,10 @@
 """Text from strangers, made safe to show.
 
-Task names, messages, command lines and tool output belong to the system under test, so all of them are hostile.
-`visible` turns what a reader could not see, or what would reorder the line around it, into a written code point, and
-cuts what is too long with the count of what was cut. Escaping for HTML is not done here: the template engine does
-that for every expression, and `xml_text` below serves the XML that is written by hand.
+Task names, messages, command lines and tool output belong to the system under test, so all of them are
+hostile. `visible` turns what a reader could not see, or what would reorder the line around it, into a
+written code point, and cuts what is too long with the count of what was cut. Escaping for HTML is not done
+here: the template engine does that for every expression, and `xml_text` below serves the XML that is
+written by hand.
 """
 
 import json
@@ -24,7 +25,7 @@ LINE_MAX = 400
 
 
 def visible(text: object, limit: int = LINE_MAX) -> str:
-    """The text with unseen characters written out as ⟨U+202E⟩, at most `limit` characters of it and a count of the rest.
+    """The text, its unseen characters written out as ⟨U+202E⟩, cut at `limit` with a count of the rest.
 
     Tabs and line feeds stay. Applying it twice changes nothing more.
     """
@@ -41,7 +42,7 @@ def one_line(text: object, limit: int = LINE_MAX) -> str:
 
 
 def label(text: object, limit: int = 14) -> str:
-    """A short name for a picture: one line, cut with an ellipsis alone, since a count would be longer than the room."""
+    """A short name for a picture: one line, cut with an ellipsis alone, as there is no room for a count."""
     whole = str(text)
     shown = _SPACE.sub(" ", _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", whole[:limit]))
     return shown if len(whole) <= limit else shown[: limit - 1] + "…"

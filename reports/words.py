@@ -1,7 +1,7 @@
 """The words of the reports: titles, questions, groups, and how values and limits are written.
 
-Kept in one place, because the page, the terminal and the JUnit file must say the same thing in the same words.
-Nothing here decides: verdicts are read from the scorecard.
+Kept in one place, because the page, the terminal and the JUnit file must say the same thing in the same
+words. Nothing here decides: verdicts are read from the scorecard.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,10 @@ def limits(part: Row | Finding) -> list[str]:
     for name in ("pass", "investigate"):
         limit = part.limits.get(name)
         if limit is not None:
-            out.append(f"{name} {'' if limit == 0 else '≤ '}{number(limit)} {_unit(part.unit, limit)}".rstrip())
+            symbol = (
+                part.unit if len(part.unit) < 3 else ""
+            )  # `s` belongs to a limit; `worktrees` only repeats
+            out.append(f"{name} {'' if limit == 0 else '≤ '}{number(limit)} {symbol}".rstrip())
     return out
 
 
@@ -104,14 +107,17 @@ def headline(card: Scorecard) -> str:
         case Verdict.FAIL:
             return f"This coordinator cannot be stopped as promised: {bad[Verdict.FAIL]} failed."
         case Verdict.INVESTIGATE if not card.complete:
-            return "The record of this run is cut short, so it cannot pass: what is missing may be what matters."
+            return (
+                "The record of this run is cut short, so it cannot pass: what is missing may be what matters."
+            )
         case Verdict.INVESTIGATE:
             return f"Nothing failed, but {bad[Verdict.INVESTIGATE]} could not be shown to be right."
         case _:
-            clean = sum(1 for state in card.checked.values() if state == "clean")
+            states = tally(card)
+            idle = states["not exercised"]
             return (
-                f"Pause, redirect and abort did what they promise: {count(len(card.rows), 'row')} within "
-                f"limits, {count(clean, 'check')} clean."
+                f"Every control that was drilled did what it promises: {count(len(card.rows), 'row')} within "
+                f"limits, {count(states['clean'], 'check')} clean{f', {idle} not exercised' if idle else ''}."
             )
 
 

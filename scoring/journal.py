@@ -13,6 +13,7 @@ processes that die, not about machines that lose power.
 import json
 import os
 import time
+from typing import Any
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
 
@@ -31,7 +32,7 @@ class Journal:
         self._lead = "\n" if shared else ""
         self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
-    def write(self, kind: str, /, t: int | None = None, **fields: object) -> None:
+    def write(self, kind: str, /, t: int | None = None, **fields: Any) -> None:
         """Append one event. `t` is given when the instant was stamped earlier than now, at the act itself."""
         stamp = time.monotonic_ns() if t is None else t
         line = self._lead + _encode({"t": stamp, "kind": kind, **fields}) + "\n"

@@ -1,14 +1,20 @@
-"""Taking a value out of an event: the right type, or a TypeError that says which key was wrong.
+"""Reading events one kind at a time, and taking values out of them: the right type, or a TypeError that names the key.
 
 Events come from many programs, and some of what they carry is a subject's own words: nothing is trusted to have the
 type that the vocabulary suggests. Numbers that no drill can mean (beyond 10^15 s, not a number) are refused too, since
-they would overflow later, far from the line that carries them.
+they would overflow later, far from the line that carries them. An event that has its keys but no sense in them is set
+aside in `malformed`, so that one hostile line can neither stop the scoring nor vanish.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+from scoring.history import Event, History
+
+T = TypeVar("T")
+SENSELESS = (TypeError, ValueError, KeyError, AttributeError, OverflowError)
 _HUGE = 10**24
 
 
@@ -74,3 +80,30 @@ def mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{key} is no mapping")
     return value
+
+
+class Reader:
+    """One history being read: its events by kind, and what made no sense so far."""
+
+    def __init__(self, history: History) -> None:
+        by_kind: defaultdict[str, list[Event]] = defaultdict(list)
+        by_source: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in history.events:
+            by_kind[event.kind].append(event)
+            by_source[event.source].append(event)
+        self.by_kind = {kind: tuple(events) for kind, events in by_kind.items()}
+        self.by_source = {source: tuple(events) for source, events in by_source.items()}
+        self.malformed: list[tuple[str, str]] = []
+
+    def of(self, kind: str) -> tuple[Event, ...]:
+        return self.by_kind.get(kind, ())
+
+    def each(self, kind: str, make: Callable[[Event], T]) -> list[T]:
+        """What `make` makes of every event of one kind; where it finds no sense, the event is set aside."""
+        made: list[T] = []
+        for event in self.by_kind.get(kind, ()):
+            try:
+                made.append(make(event))
+            except SENSELESS as error:
+                self.malformed.append((event.id, f"{kind}: {error}"))
+        return made

@@ -88,8 +88,13 @@ class Worker:
 
     @property
     def working_until(self) -> int | None:
-        """When it stopped acting: its goodbye, unless it acted after that, otherwise the end of its process."""
-        return self.end if self.left_t is None else max(self.left_t, self.last_t)
+        """When it stopped acting: its goodbye, unless it acted after that, otherwise the end of its process.
+
+        Of one that nobody saw end, no more is known than its own last event.
+        """
+        if self.left_t is not None:
+            return max(self.left_t, self.last_t)
+        return self.last_t if self.proc is None and self.end is None else self.end
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,9 @@ class Timeline:
     canaries: tuple[Canary, ...] = ()
     calls_of: Mapping[str, tuple[ToolCall, ...]] = field(default_factory=dict)  # by source of the worker
     workers_of: Mapping[str, tuple[Worker, ...]] = field(default_factory=dict)  # by task
-    malformed: tuple[tuple[str, str], ...] = ()  # (event id, what is wrong): of a known kind, but without sense
+    malformed: tuple[
+        tuple[str, str], ...
+    ] = ()  # (event id, what is wrong): of a known kind, but without sense
     begin_t: int = 0  # of the drill clock: fleet.at-work, otherwise run.begin, otherwise the first event
     end_t: int = 0  # when the harness began to end the run, otherwise the last event
     killed_t: int | None = None  # the keeper's first kill: what ends after it was ended by us

@@ -33,7 +33,10 @@ KINDS: dict[str, Kind] = {
             "observe.missing": ("what why", "something that this run cannot observe"),
             "fleet.at-work": ("workers", "every worker has been seen in a tool call: the drill clock starts"),
             "condition.met": ("control n condition", "the condition that a control waited for came true"),
-            "condition.expired": ("control n condition", "it did not come true in time; the control was not issued"),
+            "condition.expired": (
+                "control n condition",
+                "it did not come true in time; the control was not issued",
+            ),
             "control.issue": ("control n scope", "the operator issues a control: instant c"),
             "control.delivered": ("control n", "the control was handed to the subject"),
             "control.ack": ("control n state", "the subject answered; the state is its own word"),
@@ -87,7 +90,10 @@ KINDS: dict[str, Kind] = {
     **_kinds(
         "worker",
         {
-            "worker.begin": ("task attempt pid step", "a worker starts; step is the first one that it will do"),
+            "worker.begin": (
+                "task attempt pid step",
+                "a worker starts; step is the first one that it will do",
+            ),
             "worker.end": ("task attempt pid reason", "it leaves by itself: done, stop, drop, term or error"),
             "worker.parked": ("task step", "it stands at a boundary because of a hold"),
             "worker.unparked": ("task step", "it goes on"),
@@ -121,7 +127,10 @@ KINDS: dict[str, Kind] = {
     **_kinds(
         "origin",
         {
-            "ref.update": ("ref old new outcome pusher", "the origin was asked to move a ref: attempted, accepted, refused"),
+            "ref.update": (
+                "ref old new outcome pusher",
+                "the origin was asked to move a ref: attempted, accepted, refused",
+            ),
         },
     ),
 }

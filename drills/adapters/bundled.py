@@ -35,7 +35,8 @@ class BundledAdapter(BaseAdapter):
         """Write plan and configuration, start the coordinator, tell it to start all tasks."""
         assert isinstance(site, DriverSite)
         for wrong in self._broken.misbehaviours if self._broken else ():
-            site.misbehave(**wrong)
+            extra = {key: value for key, value in wrong.items() if key not in ("task", "name")}
+            site.misbehave(str(wrong["task"]), str(wrong["name"]), **extra)
         site.write_plan()
         self._site, self._box = site, Mailbox(str(site.control))
         await self._serve()
@@ -63,7 +64,7 @@ class BundledAdapter(BaseAdapter):
 
     async def redirect(self, instruction: Redirect) -> Ack:
         """Hand the instruction over; answered when dropped workers have left."""
-        return await self._control("redirect", {"instruction": instruction.to_json()})
+        return await self._control("redirect", instruction.to_json())
 
     async def abort(self) -> Ack:
         """Ask for an abort; answered after ladder and sweep."""

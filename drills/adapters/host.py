@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+_CLOSE_WITHIN_S = 1.0
+
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
@@ -45,7 +47,8 @@ class AdapterHost:
 
         future: concurrent.futures.Future[T] = asyncio.run_coroutine_threadsafe(bounded(), self._loop)
         try:
-            return Outcome(value=await asyncio.wait_for(asyncio.wrap_future(future), within_s))
+            waiting: asyncio.Future[T] = asyncio.wrap_future(future)
+            return Outcome(value=await asyncio.wait_for(waiting, within_s))
         except TimeoutError:
             if future.done() and not future.cancelled():
                 return Outcome(error=_sentence(future.exception()))
@@ -61,8 +64,19 @@ class AdapterHost:
             return Outcome(error=_sentence(error))
 
     def close(self) -> None:
-        """Stop the loop, if it still listens."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """Cancel what is left and stop the loop; gives up after a second if the adapter blocks its thread."""
+
+        async def wind_up() -> None:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            if others:
+                await asyncio.wait(others, timeout=0.5)
+            self._loop.stop()
+
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(wind_up(), self._loop)
+            self._thread.join(_CLOSE_WITHIN_S)
 
 
 def _sentence(error: BaseException | None) -> str:

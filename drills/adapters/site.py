@@ -12,7 +12,7 @@ from typing import Any
 from drills import world as worlds
 from drills.adapters.base import Spawned
 from drills.errors import HarnessTrouble
-from drills.keeper_client import KeeperClient
+from drills.keeper_client import KeeperClient, Role
 from drills.operator import Operator
 from drills.script import Drill
 from drills.world import World
@@ -85,7 +85,7 @@ class DriverSite:
     ) -> Spawned:
         """Start a process of the subject in its own session, under the keeper's eyes. Raises HarnessTrouble."""
         log = self._world.root / "logs" / f"{name}.txt"
-        role = "coordinator" if name == "coordinator" else "run"
+        role: Role = "coordinator" if name == "coordinator" else "run"
         work = self._keeper.spawn(
             name, role, argv, env={**self.env, **(env or {})}, cwd=cwd or self._world.root, stdout=log, stderr=log
         )

@@ -3,8 +3,9 @@
 import difflib
 
 from drills.adapters.base import Adapter
-from drills.adapters.bundled import BROKEN, BundledAdapter
+from drills.adapters.bundled import BundledAdapter
 from drills.errors import UsageProblem
+from fakes.coordinators.broken import BROKEN
 
 
 def names() -> dict[str, str]:

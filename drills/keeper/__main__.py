@@ -1,4 +1,4 @@
-"""Start the keeper as a file, in an isolated interpreter: `python -I -S -E drills/keeper/__main__.py --run …`.
+"""Start the keeper as a file in an isolated interpreter: `python -I -S -E drills/keeper/__main__.py --run …`.
 
 Keeps `drills/__init__.py` out: the folder `drills` itself goes on the path, so that this package is called
 `keeper` here. Both folders go to the end of the path, because otherwise one of our modules could stand in

@@ -15,16 +15,21 @@ class Cgroup:
     def __init__(self, path: str, inside: str) -> None:
         self.path = path
         self.inside = inside
+        self._raw = b""
+        self._members: frozenset[str] = frozenset()
         self._procs_fd = os.open(os.path.join(path, "cgroup.procs"), os.O_RDWR | os.O_CLOEXEC)
 
-    def members(self) -> set[str]:
+    def members(self) -> frozenset[str]:
         """The pids in it, as text. Processes in nested groups are not listed: the tree scan sees those."""
         os.lseek(self._procs_fd, 0, os.SEEK_SET)
         parts = []
         # The kernel hands out a page at a time, however much is asked for.
         while part := os.read(self._procs_fd, 1 << 16):
             parts.append(part)
-        return set(b"".join(parts).decode().split())
+        raw = b"".join(parts)
+        if raw != self._raw:  # mostly it is the same, and a thousand small strings cost as much as the read
+            self._raw, self._members = raw, frozenset(raw.decode().split())
+        return self._members
 
     def holds(self, pid: int | str) -> bool:
         """Whether the process is in it, or in a group nested in it."""

@@ -38,9 +38,8 @@ def _kill_until_none(watch: Watch, who: Callable[[], list[Process]], deadline: f
             watch.cgroup.kill()
         for process in who():
             pidfd.send(process.pidfd, signal.SIGKILL)
-        select.select([watch.exits], [], [], 0.005 if who() else 0)
-        watch.collect()
-        watch.enumerate()
+        select.select([watch.epoll], [], [], 0.005 if who() else 0)
+        watch.enumerate(everything=True)
         empty = 0 if who() else empty + 1
         if time.monotonic() > deadline:
             break
@@ -50,13 +49,12 @@ def _kill_until_none(watch: Watch, who: Callable[[], list[Process]], deadline: f
 def _await(watch: Watch, deadline: float) -> None:
     """Until everybody is gone, or the deadline."""
     while watch.live and (left_s := deadline - time.monotonic()) > 0:
-        select.select([watch.exits], [], [], min(left_s, 0.02))
-        watch.collect()
-        watch.scan_tree()
+        select.select([watch.epoll], [], [], min(left_s, 0.02))
+        watch.enumerate()
 
 
 def kill_descendants(cgroup: Cgroup | None, bound_s: float) -> tuple[int, list[int]]:
-    """SIGKILL everything below the calling process until nothing is left; how many were hit, and who is left."""
+    """SIGKILL everything below this process until nothing is left; how many were hit, and who is left."""
     me, deadline = os.getpid(), time.monotonic() + bound_s
     hit: set[int] = set()
     empty = 0

@@ -1,4 +1,4 @@
-"""The keeper's main loop: commands from the driver, exits from pidfds, scans by the clock, and one way to end.
+"""The keeper's main loop: commands from the driver, exits from pidfds, scans by the clock, one way to end.
 
 It ends when the driver says so, when the driver is gone (end of file on stdin), when the warden is gone (end
 of file on the lifeline), on SIGTERM or SIGHUP, and when its journal cannot be written, because it must not go
@@ -22,9 +22,12 @@ from .processes import Process
 from .watch import Watch
 from .wire import Wire
 
-SCAN_S = 0.02  # of the cgroup; of the tree too, where there is no cgroup
-TREE_S = 0.1
-SAMPLE_S = 0.25
+SCAN_S = 0.02  # for who is new
+YOUNG_S = 0.1  # for what a young process has become
+SAMPLE_SHARE = (
+    12  # for what any process has become: all of them in so many scans, which is a quarter of a second
+)
+READY_MAX = 256  # descriptors taken at a time, so that one burst of exits shares no stamp for long
 FILES_WANTED = 65_536  # a pidfd each; the usual limit of 1,024 would make a large fleet invisible
 
 EXIT_OK, EXIT_TROUBLE = 0, 74  # EX_IOERR of sysexits.h
@@ -53,7 +56,7 @@ class Keeper:
         self._cgroup = cgroup
         self._lifeline = lifeline
         self._wire = Wire()
-        facts = {
+        facts: dict[str, Any] = {
             "pid": os.getpid(),
             "subreaper": pidfd.become_subreaper(),
             "cgroup": cgroup.path if cgroup else None,
@@ -65,14 +68,14 @@ class Keeper:
         self._watch = Watch(self._log, cgroup, options.worktrees)
         self._ending: str | None = None
         self._answer_to: object = None
-        self._scan_due = self._tree_due = self._sample_due = 0.0
-        self._poll = select.epoll()
-        for fd in (self._wire.source, lifeline, self._watch.exits.fileno()):
-            self._poll.register(fd, select.EPOLLIN)
+        self._scan_due = self._young_due = 0.0
+        for fd in (self._wire.source, lifeline):
+            self._watch.epoll.register(fd, select.EPOLLIN)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         self._log.write("keeper.begin", **facts)
-        self._wire.send({"event": "ready", **facts})
+        if self._log.trouble is None:
+            self._wire.send({"event": "ready", **facts})
 
     def run(self) -> int:
         """Until the end of the run; the exit status."""
@@ -89,12 +92,12 @@ class Keeper:
 
     def _turn(self) -> None:
         wait_s = max(0.0, self._scan_due - time.monotonic())
-        ready = dict(self._poll.poll(wait_s))
-        if self._watch.exits.fileno() in ready:
-            self._watch.collect()
-        if self._wire.source in ready:
+        ready = self._watch.epoll.poll(wait_s, READY_MAX)
+        self._watch.note_ends(ready, time.monotonic_ns())
+        woken = [fd for fd, _ in ready]
+        if self._wire.source in woken:
             self._obey()
-        if self._lifeline in ready:
+        if self._lifeline in woken:
             self._ending = self._ending or "the warden died"
         self._scan()
         self._report()
@@ -108,17 +111,11 @@ class Keeper:
         if now < self._scan_due:
             return
         self._scan_due = now + SCAN_S
-        if self._cgroup is not None:
-            self._watch.scan_cgroup()
-        if self._cgroup is None or now >= self._tree_due:
-            self._watch.scan_tree()
-        if now >= self._sample_due:
-            self._sample_due = now + SAMPLE_S
-            self._watch.sample()
-        elif now >= self._tree_due:
-            self._watch.sample(young_only=True)
-        if now >= self._tree_due:
-            self._tree_due = now + TREE_S
+        self._watch.enumerate()
+        self._watch.sample(SAMPLE_SHARE)
+        if now >= self._young_due:
+            self._young_due = now + YOUNG_S
+            self._watch.sample_young()
 
     def _report(self) -> None:
         """Tell the driver of spawned processes that have ended."""
@@ -212,10 +209,13 @@ class Keeper:
 
     def _end(self, why: str) -> int:
         deadline = time.monotonic() + END_S_MAX
+        # A closed pipe is readable for ever: left in, it would turn every wait from here on into a busy loop.
+        for fd in (self._wire.source, self._lifeline):
+            self._watch.epoll.unregister(fd)
         trouble = self._log.trouble
         if trouble is not None:
             self._wire.send({"event": "trouble", "why": trouble})
-        self._watch.enumerate()
+        self._watch.enumerate(everything=True)
         self._log.write("keeper.kill", why=why, count=len(self._watch.of_run()))
         left = [
             {"proc": process.proc, "pid": process.pid, "cmdline": process.look.cmdline}

@@ -6,6 +6,7 @@ else reaps (`PIDFD_GET_INFO`, Linux 6.15 and later; see ioctl_pidfd(2)) and beco
 """
 
 import ctypes
+import errno
 import fcntl
 import os
 import select
@@ -15,7 +16,8 @@ from typing import NamedTuple
 
 from . import procfs
 
-_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _INFO_SIZE = 64
 _GET_INFO = 3 << 30 | _INFO_SIZE << 16 | 0xFF << 8 | 11  # _IOWR(0xFF, 11, struct pidfd_info)
 _INFO_PID, _INFO_EXIT = 1 << 0, 1 << 3
@@ -33,7 +35,12 @@ UNKNOWN = Exit(None, None)
 
 def become_subreaper() -> bool:
     """Make orphans among our descendants our children; False where the kernel refuses."""
-    return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+    return bool(_LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def die_with_parent() -> None:
+    """Have the kernel SIGKILL the caller when its parent dies. Survives exec; children do not inherit it."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def open_pid(pid: int) -> int | None:
@@ -43,8 +50,8 @@ def open_pid(pid: int) -> int | None:
     except (ProcessLookupError, ValueError):
         return None
     except OSError as error:
-        # EINVAL: the pid is a thread's, not a process's. Not ours to watch.
-        if error.errno == 22:
+        # The pid is a thread's, not a process's: not ours to watch. EINVAL on older kernels, ENOENT on newer.
+        if error.errno in (errno.EINVAL, errno.ENOENT):
             return None
         raise
 

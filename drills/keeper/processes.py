@@ -58,7 +58,7 @@ class Process:
         return self.role in RUN_ROLES
 
     def summarised(self) -> bytes:
-        """Its entry in an audit's answer, made once, because encoding a thousand costs more than the audit."""
+        """Its entry in an audit's answer, made once, because encoding costs more than the audit."""
         if not self.summary:
             state = "T" if self.frozen else self.look.stat.state
             entry = {
@@ -99,6 +99,11 @@ class Process:
 def mark_of(stat: procfs.Stat) -> tuple[str, int, int]:
     """See `Look.mark`."""
     return stat.comm, stat.start_stack, stat.flags & procfs.PF_FORKNOEXEC
+
+
+def is_dying(look: Look, stat: procfs.Stat) -> bool:
+    """Whether its memory is gone already, so that what /proc says of its program no longer holds."""
+    return stat.state in "ZX" or (stat.start_stack == 0 and look.stat.start_stack != 0)
 
 
 def is_between_fork_and_exec(look: Look) -> bool:

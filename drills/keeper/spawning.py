@@ -12,6 +12,7 @@ import signal
 from dataclasses import dataclass
 from typing import NoReturn
 
+from . import pidfd
 from .cgroup import Cgroup
 
 HEAR_S = 3.0  # for fork, setsid, opening three files and exec
@@ -74,6 +75,8 @@ def _become(
         doing = "enter the cgroup"
         if cgroup is not None:
             cgroup.enter()
+        if command.role == "service":
+            pidfd.die_with_parent()  # the last resort, because a service is in no cgroup of ours
         doing = "give it its signals"
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_DFL)

@@ -27,9 +27,8 @@ _HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)
 def guard(keep: Callable[[int], int], cgroup: Cgroup | None) -> int:
     """Run `keep` (given the lifeline) in a child; the exit status, once nothing of it is left."""
     pidfd.become_subreaper()
-    signal.signal(
-        signal.SIGCHLD, signal.SIG_DFL
-    )  # inherited as ignored, it would reap the keeper's status away
+    # Inherited as ignored, it would let the kernel throw the keeper's status away.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
     lifeline, held = os.pipe()

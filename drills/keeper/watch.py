@@ -1,9 +1,9 @@
 """The table of processes: who of the run is there, who came, who went.
 
-Discovery. Two looks, because each is blind to something: the cgroup (misses what moves itself out) and a list
-of /proc in which a process is ours when its parent is ours (the subreaper makes orphans ours). Known pids are
-never read again to learn that they live: a held pidfd says so. Neither are strangers, until their list is
-forgotten once a second because a pid may have changed hands.
+Discovery. Two looks, because each is blind to something: the cgroup (misses what moves itself out), and the
+pids given since the last look, of which those are ours whose parent is ours (the subreaper makes orphans
+ours). Once a second all of /proc is listed besides. Known pids are never read again to learn that they live:
+a held pidfd says so.
 
 Identity. A pid is adopted in this order: open a pidfd, read /proc, then ask the pidfd whether its process has
 been reaped in between. If not, what was read was its own, however fast pids are recycled. The same for its
@@ -18,20 +18,24 @@ import time
 
 from . import pidfd, procfs
 from .cgroup import Cgroup
+from .lastpid import LastPid
 from .log import Log
-from .processes import FROZEN, Process, after_death, is_between_fork_and_exec, look_at, mark_of
+from .processes import FROZEN, Process, after_death, is_between_fork_and_exec, is_dying, look_at, mark_of
 
-STRANGERS_KEPT_S = 1.0
+LIST_S = 1.0  # between two lists of all of /proc
+BIRTH_S = 0.2  # within which a pid that was given must show its process
+FORK_TO_EXEC_S = 0.01
 YOUNG_S = 1.0  # a process younger than this is looked at more often: it may be about to execute a program
+SAMPLE_MAX = 25  # at a time, so that watching a thousand costs no more than watching 300
 AUDIT_ROUNDS_MAX = 50
 
 
 class Watch:
-    """All processes below `me`. `exits` is an epoll descriptor that is readable when one of them has ended."""
+    """All processes below `me`. `epoll` reports a pidfd when its process has ended; others may use it too."""
 
     def __init__(self, log: Log, cgroup: Cgroup | None, worktrees: str | None) -> None:
         self.me = str(os.getpid())
-        self.exits = select.epoll()
+        self.epoll = select.epoll()
         self.live: dict[str, Process] = {}  # by pid, as text: /proc and cgroup.procs are text
         self.ended: list[tuple[Process, pidfd.Exit]] = []  # spawned ones, for the driver to be told
         self.cgroup = cgroup
@@ -39,9 +43,14 @@ class Watch:
         self._worktrees = worktrees
         self._by_fd: dict[int, Process] = {}
         self._zombies: dict[str, Process] = {}  # dead, and not reaped by their parents yet
-        self._strangers: set[str] = set()
-        self._strangers_since = 0.0
+        self._strangers: set[str] = set()  # found not to be ours, in this scan
+        self._last_pid = LastPid()
+        # Pids that were given and show no process yet, because that comes a little later; until when to look.
+        self._unborn: dict[str, float] = {}
+        self._listed_since = 0.0
         self._unannounced: list[Process] = []
+        self._young: list[Process] = []
+        self._to_sample: list[Process] = []
         self._arriving: set[str] = set()  # members of the cgroup that wait for their turn in a scan
         self._last_proc = 0
         self._changes = 0
@@ -49,30 +58,34 @@ class Watch:
     # Who came
 
     def adopt_child(self, pid: int, role: str, name: str, stamp: int) -> Process | None:
-        """Take up a child that was just spawned. None only when it is reaped already, which nobody but us does."""
+        """Take up a child that was just spawned."""
         return self._adopt(str(pid), "spawn", stamp, role, name)
 
-    def scan_cgroup(self) -> None:
-        """Look for new members of the run's cgroup."""
-        self._announce_pending()
+    def _scan_cgroup(self) -> None:
         if self.cgroup is None:
             return
         stamp = time.monotonic_ns()
-        self._arriving = self.cgroup.members().difference(self.live, self._zombies)
+        self._arriving = set(self.cgroup.members().difference(self.live, self._zombies))
         while self._arriving:
             self._adopt(self._arriving.pop(), "cgroup", stamp)
 
-    def scan_tree(self) -> None:
-        """Look for new descendants, wherever they put themselves."""
-        self._announce_pending()
-        self._forget()
-        stamp = time.monotonic_ns()
-        names = set(os.listdir("/proc"))
-        for key in names.difference(self.live, self._zombies, self._strangers):
-            if key.isdigit():
-                self._settle(key, stamp, depth=64)
-        # Strangers that are gone must go from the list, because the next owner of the pid may be ours.
-        self._strangers &= names
+    def _scan_tree(self, *, everything: bool) -> None:
+        """Look for descendants among the pids that were given lately, or among all of /proc."""
+        stamp, now = time.monotonic_ns(), time.monotonic()
+        if everything:
+            self._listed_since = now
+            names = set(filter(str.isdigit, os.listdir("/proc")))
+        else:
+            names = set(self._unborn)
+        self._strangers.clear()
+        for key in names.difference(self.live, self._zombies):
+            self._settle(key, stamp, depth=64)
+        seen = (self.live, self._zombies, self._strangers)
+        self._unborn = {
+            key: until
+            for key, until in self._unborn.items()
+            if until > now and not any(key in where for where in seen)
+        }
 
     def _settle(self, key: str, stamp: int, depth: int) -> bool:
         """Decide whether an unknown pid is ours; unknown parents are decided first. Adopts it when it is."""
@@ -127,7 +140,7 @@ class Watch:
         return process
 
     def _belongs(self, key: str, stat: procfs.Stat, via: str) -> bool:
-        """Once more, now that the pidfd is held: a descendant by its parent, or a member of the run's cgroup."""
+        """Now that the pidfd is held: a descendant by its parent, or a member of the run's cgroup."""
         if str(stat.ppid) == self.me:
             return True
         parent = self.live.get(str(stat.ppid))
@@ -143,19 +156,23 @@ class Watch:
         self.live[key] = process
         self._by_fd[process.pidfd] = process
         self._changes += 1
-        self.exits.register(process.pidfd, select.EPOLLIN)
-        # Between fork and exec it still wears its parent's name and environment; it is told of at the next
-        # scan, under the name that it then has, because readers of the history take a process for what
+        self._young.append(process)
+        self.epoll.register(process.pidfd, select.EPOLLIN)
+        # Between fork and exec it still wears its parent's name and environment; it is told of a little
+        # later, under the name that it then has, because readers of the history take a process for what
         # proc.start says.
         if process.name is None and is_between_fork_and_exec(process.look):
             self._unannounced.append(process)
         else:
             self._announce(process)
 
-    def _announce_pending(self) -> None:
+    def _announce_pending(self, age_s: float) -> None:
+        old_ns = time.monotonic_ns() - int(age_s * 1e9)
         pending, self._unannounced = self._unannounced, []
         for process in pending:
-            if not process.announced:
+            if process.seen_ns > old_ns and not process.announced:
+                self._unannounced.append(process)
+            elif not process.announced:
                 self._refresh(process)
                 self._announce(process)
 
@@ -165,18 +182,34 @@ class Watch:
 
     # What they became
 
-    def sample(self, *, young_only: bool = False) -> None:
-        """Look whether processes froze, thawed, renamed themselves or execute another program."""
+    def sample(self, share: int) -> None:
+        """Look at one of `share` parts of the processes: whether they froze, thawed or became something else.
+
+        In parts, because looking at a thousand at once would make exits wait; and at most `SAMPLE_MAX`.
+        """
+        count = min(SAMPLE_MAX, -(-len(self.live) // share))
+        if not self._to_sample:
+            self._to_sample = list(self.live.values())
+        for process in self._to_sample[-count:]:
+            self._sample_one(process)
+        del self._to_sample[-count:]
+
+    def sample_young(self) -> None:
+        """The same for those that are about to become what they are."""
         young_ns = time.monotonic_ns() - int(YOUNG_S * 1e9)
-        for process in list(self.live.values()):
-            if young_only and process.seen_ns < young_ns:
-                continue
-            stat = procfs.read_stat(process.pid)
-            if stat is None or pidfd.is_reaped(process.pidfd):
-                continue
-            if mark_of(stat) != process.look.mark:
-                self._changed(process)
-            self._thaw_or_freeze(process, stat)
+        self._young = [process for process in self._young if process.seen_ns > young_ns]
+        for process in self._young[-SAMPLE_MAX:]:
+            self._sample_one(process)
+
+    def _sample_one(self, process: Process) -> None:
+        if self._by_fd.get(process.pidfd) is not process:
+            return  # it has ended meanwhile
+        stat = procfs.read_stat(process.pid)
+        if stat is None or is_dying(process.look, stat) or pidfd.is_reaped(process.pidfd):
+            return
+        if mark_of(stat) != process.look.mark:
+            self._changed(process)
+        self._thaw_or_freeze(process, stat)
 
     def _thaw_or_freeze(self, process: Process, stat: procfs.Stat) -> None:
         frozen = stat.state in FROZEN
@@ -206,11 +239,11 @@ class Watch:
         )
 
     def _refresh(self, process: Process) -> None:
-        """Read it again. What it was known to belong to stays, because a new program may clear its environment."""
+        """Read it again. Its task stays, because a new program may clear its environment."""
         stat = procfs.read_stat(process.pid)
         if stat is None:
             return
-        if stat.state in "ZX":
+        if is_dying(process.look, stat):
             look = after_death(process.look, stat)
         else:
             look = look_at(process.pid, stat, process.look, self._worktrees)
@@ -221,14 +254,19 @@ class Watch:
 
     def collect(self) -> None:
         """Take note of every process that has ended by now."""
-        while ready := self.exits.poll(0, 256):
-            stamp = time.monotonic_ns()
-            for fd, _ in ready:
-                self._end(self._by_fd[fd], stamp)
+        while self.note_ends(self.epoll.poll(0, 256), time.monotonic_ns()):
+            pass  # until nobody else has ended
+
+    def note_ends(self, ready: list[tuple[int, int]], stamp: int) -> int:
+        """Take note of the processes among the descriptors that are ready, as of `stamp`; how many."""
+        ended = [self._by_fd[fd] for fd, _ in ready if fd in self._by_fd]
+        for process in ended:
+            self._end(process, stamp)
+        return len(ended)
 
     def _end(self, process: Process, stamp: int) -> None:
         key = str(process.pid)
-        self.exits.unregister(process.pidfd)
+        self.epoll.unregister(process.pidfd)
         del self._by_fd[process.pidfd]
         del self.live[key]
         self._changes += 1
@@ -247,33 +285,42 @@ class Watch:
             self._zombies[key] = process  # so that its pid is not taken for a new process
 
     def _forget(self) -> None:
-        """Let go of zombies that were reaped, and once a second of strangers."""
+        """Let go of zombies that were reaped."""
         for key, process in list(self._zombies.items()):
             if pidfd.let_go(process.pidfd):
                 os.close(process.pidfd)
                 del self._zombies[key]
-        now = time.monotonic()
-        if now - self._strangers_since > STRANGERS_KEPT_S:
-            self._strangers.clear()
-            self._strangers_since = now
 
     # Who is there
 
-    def enumerate(self) -> None:
-        """Bring the table up to date by every look there is."""
-        self.scan_cgroup()
-        self.scan_tree()
+    def enumerate(self, *, cgroup: bool = False, everything: bool = False) -> None:
+        """Bring the table up to date: who has ended, who is new.
+
+        Where no pid was given since the last time nobody can be new, and nothing is read unless asked for: the
+        members of the cgroup, or everything.
+        """
+        self._announce_pending(FORK_TO_EXEC_S)
+        self._forget()
+        new = self._last_pid.new()  # first, because what is born during the scan belongs to the next one
+        everything = everything or new is None or time.monotonic() - self._listed_since > LIST_S
+        soon = time.monotonic() + BIRTH_S
+        self._unborn.update(dict.fromkeys(map(str, new or ()), soon))
+        if cgroup or everything:
+            self._scan_cgroup()
+        if self._unborn or everything:
+            self._scan_tree(everything=everything)
         self.collect()
 
     def settled(self) -> tuple[int, bool]:
-        """Enumerate until two enumerations in a row found the same; how many it took, and whether they agreed."""
-        self.enumerate()
-        for taken in range(2, AUDIT_ROUNDS_MAX + 1):
+        """Enumerate until two in a row found the same; how many it took, and whether they agreed."""
+        self.enumerate(cgroup=True, everything=self.cgroup is None)
+        before, taken = -1, 1
+        while before != self._changes and taken < AUDIT_ROUNDS_MAX:
             before = self._changes
             self.enumerate()
-            if self._changes == before:
-                return taken, True
-        return AUDIT_ROUNDS_MAX, False
+            taken += 1
+        self._announce_pending(0)
+        return taken, before == self._changes
 
     def of_run(self) -> list[Process]:
         """The living processes of the run."""

@@ -4,11 +4,13 @@ Never blocks: a driver that is stopped or stuck must not keep the keeper from wa
 take is kept, up to a bound; beyond it the driver counts as dead.
 """
 
+import fcntl
 import json
 import os
 
 LINE_MAX = 4 << 20
 BACKLOG_MAX = 64 << 20
+PIPE_BYTES = 1 << 20  # an audit of a thousand processes in one write
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -21,6 +23,10 @@ class Wire:
         self.closed = False
         self._in = bytearray()
         self._out = bytearray()
+        try:
+            fcntl.fcntl(sink, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        except OSError:
+            pass  # no pipe, or not permitted: a large answer then takes several turns
         os.set_blocking(source, False)
         os.set_blocking(sink, False)
 

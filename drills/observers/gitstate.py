@@ -6,6 +6,7 @@ Everything runs with `--no-optional-locks`, because an ordinary `git status` ref
 
 import os
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import git
 _WIP = re.compile(r"^wip: (\S+) (\d+)\b")
 _END = re.compile(rb"# stopdrill \S+ \d+ end\s*\Z")
 _BOUND_S = 20
+_LOCK_SETTLES_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,16 @@ def locks(path: Path) -> tuple[dict[str, Any], ...]:
         found = sorted(gitdir.glob("*.lock"))
     except OSError:
         return ()
-    return tuple({"path": str(lock), "pid": (holder := _holder(lock)), "alive": holder is not None} for lock in found)
+    if not found:
+        return ()
+    # git closes a lock file just before it renames it: only what is still there at a second look was left behind.
+    time.sleep(_LOCK_SETTLES_S)
+    left = []
+    for lock in found:
+        holder = _holder(lock)
+        if lock.exists():
+            left.append({"path": str(lock), "pid": holder, "alive": holder is not None})
+    return tuple(left)
 
 
 def _holder(lock: Path) -> int | None:

@@ -23,7 +23,7 @@ SUPERVISOR_S_MAX = 120.0
 def _start(arguments: list[str], environment: dict[str, str], stdin: int | None, new_session: bool) -> None:
     """Start the helper server.
 
-    Nothing of it stays connected to the worker's own output, which may be a pipe that somebody reads to its end.
+    Nothing of it stays connected to the worker's own output, which may be a pipe that somebody reads.
     """
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     source = null if stdin is None else stdin
@@ -80,7 +80,7 @@ class IgnoresEof(Hooks):
 
 
 class Respawned(Hooks):
-    """Forks a supervisor in a session of its own, which starts the worker again when it ends, as the next attempt.
+    """Forks a supervisor in a session of its own, which starts the worker again when it ends.
 
     At most twenty times, and for at most two minutes.
     """
@@ -110,21 +110,21 @@ class Respawned(Hooks):
         for standard in (0, 1, 2):
             os.dup2(null, standard)
         deadline = time.monotonic() + SUPERVISOR_S_MAX
-        pid = 0
-        for again in range(1, RESPAWNS_MAX + 1):
+        pid = again = 0
+        while True:
             ended = _wait(watched, deadline)
-            if not ended and pid:
-                os.kill(pid, signal.SIGKILL)  # our own child and not reaped yet, so the pid is still its
-            if pid:
-                os.waitpid(pid, 0)
             os.close(watched)
-            if not ended:
+            if pid:
+                if not ended:
+                    os.kill(pid, signal.SIGKILL)  # our own child and not reaped yet, so the pid is still its
+                os.waitpid(pid, 0)
+            if not ended or again == RESPAWNS_MAX:
                 return
             time.sleep(self.delay_s)
+            again += 1
             environment = {**os.environ, "ATTEMPT": str(attempt + again), "STOPDRILL_RESPAWNED": "1"}
             pid = os.posix_spawn(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
             watched = os.pidfd_open(pid)
-        _wait(watched, deadline)
 
 
 def _wait(watched: int, deadline: float) -> bool:

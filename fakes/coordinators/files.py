@@ -1,8 +1,8 @@
 """Small files that several processes share: whole or not at all.
 
-A reader never sees half of a file, because it is written beside its place and renamed into it. There is no fsync:
-a drill is about processes that die, and the page cache outlives those.
-Temporary names begin with a dot, so that whoever lists a folder can leave them out.
+A reader never sees half of a file, because it is written beside its place and renamed into it. There is no
+fsync: a drill is about processes that die, and the page cache outlives those. Temporary names begin with a
+dot, so that whoever lists a folder can leave them out.
 """
 
 import json
@@ -34,7 +34,10 @@ def append_line(path: str, value: object) -> None:
 
 
 def read_object(path: str) -> dict[str, Any] | None:
-    """The JSON object in `path`; None when there is no such file. Raises ValueError when it is something else."""
+    """The JSON object in `path`; None when there is no such file.
+
+    Raises ValueError when it is something else.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
@@ -46,7 +49,10 @@ def read_object(path: str) -> dict[str, Any] | None:
 
 
 def read_lines(path: str) -> list[dict[str, Any]]:
-    """The JSON objects of a file of lines. A torn or foreign line is left out: its writer may have been killed."""
+    """The JSON objects of a file of lines.
+
+    A torn or foreign line is left out: its writer may have been killed.
+    """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()

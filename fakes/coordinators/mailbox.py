@@ -2,11 +2,12 @@
 
     requests/<seq>-<verb>.json   {"verb", "seq", "args"}       written by an operator
     replies/<seq>-<verb>.json    {"ok", "state", "t", …}       written by the coordinator
-    malformed/                   requests that nobody can read, moved aside after they were answered with an error
+    malformed/                   requests that nobody can read, moved aside once answered with an error
 
-Several operators may write at once: `seq` comes from a counter under a lock. A request without a reply is still open,
-so a coordinator that was killed in the middle of one finds it again when it is restarted: delivery is at least once,
-and every verb has to bear that. Files, not a socket, because files outlive a coordinator and an operator's terminal.
+Several operators may write at once: `seq` comes from a counter under a lock. A request without a reply is
+still open, so a coordinator that was killed in the middle of one finds it again when it is restarted:
+delivery is at least once, and every verb has to bear that. Files, not a socket, because files outlive a
+coordinator and an operator's terminal.
 
 Deliberately not here: what a verb means, and in which order requests are carried out.
 """
@@ -150,7 +151,7 @@ def _by_number(name: str) -> tuple[int, str]:
 
 
 def _lock(fd: int, where: str) -> None:
-    """Take the counter's lock, bounded: its holder may have been frozen by the very drill that it takes part in."""
+    """Take the counter's lock, bounded: its holder may have been frozen, in a drill of all things."""
     deadline = time.monotonic() + LOCK_WITHIN_S
     while True:
         try:

@@ -33,14 +33,14 @@ class Git:
 
     def run(self, *args: str, within_s: float = COMMAND_S_MAX) -> int:
         """The exit status; 124 when the command was ended because it took longer than `within_s`."""
-        self._child.spawn([*self._argv, *args])
+        self._child.spawn(f"git {args[0]}", [*self._argv, *args])
         return self._status(within_s)
 
     def output(self, *args: str, within_s: float = COMMAND_S_MAX) -> tuple[int, bytes]:
         """Exit status and standard output."""
         deadline = time.monotonic() + within_s
         reading, writing = os.pipe2(os.O_CLOEXEC)
-        self._child.spawn([*self._argv, *args], stdout=writing)
+        self._child.spawn(f"git {args[0]}", [*self._argv, *args], stdout=writing)
         os.close(writing)
         poll, found = select.poll(), b""
         poll.register(reading, select.POLLIN)

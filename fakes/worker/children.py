@@ -23,7 +23,7 @@ class Child:
         self._fd = -1
 
     def fork(self, what: str) -> int:
-        """Like os.fork: 0 in the child, which has the default handlers again; the child's pid in the worker."""
+        """Like os.fork: 0 in the child, with the default handlers; the child's pid in the worker."""
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
             pid = os.fork()
@@ -36,21 +36,21 @@ class Child:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return pid
 
-    def spawn(self, argv: list[str], stdout: int | None = None) -> None:
+    def spawn(self, what: str, argv: list[str], stdout: int | None = None) -> None:
         """Start a program found on PATH; its output goes to the descriptor `stdout`, where one is given."""
         actions = [] if stdout is None else [(os.POSIX_SPAWN_DUP2, stdout, 1)]
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         handlers = [signal.signal(stop, signal.SIG_IGN) for stop in STOPS] if self.deaf else []
         try:
             pid = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions, setsigmask=())
-            self._adopt(pid, argv[0])
+            self._adopt(pid, what)
         finally:
             for stop, handler in zip(STOPS, handlers, strict=False):
                 signal.signal(stop, handler)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def wait(self, within_s: float) -> int | None:
-        """Its exit status (negative: the signal that killed it), or None if it still runs after `within_s`."""
+        """Exit status (negative: the signal that ended it), None if it still runs after `within_s`."""
         if self._fd < 0:
             return None
         poll = select.poll()

@@ -33,7 +33,7 @@ class Look:
 
 
 class Control:
-    """Reads `run` and `tasks/<task>.jsonl`, writes `status/<task>.json`. Remembers the last consumed message."""
+    """Reads `run` and `tasks/<task>.jsonl`, writes `status/<task>.json`. Each message is consumed once."""
 
     def __init__(self, directory: str, task: str) -> None:
         self.directory = directory

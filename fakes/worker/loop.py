@@ -23,7 +23,7 @@ from scoring.journal import Journal
 
 HELD_S_MAX = 12 * 3600.0
 CALL_SLACK_S = 30.0
-_TARGET = re.compile(r"\btarget=(\d[0-9A-Za-z.]*)")
+_TARGET = re.compile(r"\btarget=(\d+(?:\.[0-9A-Za-z]+)*)")
 _MARK = re.compile(r"\[\[[a-z]+-[0-9a-zA-Z._-]+\]\]")
 
 
@@ -65,6 +65,7 @@ class Worker:
         self._calls, self._checkpoints, self._left = 0, 0, False
         self._touched: set[str] = set()
         self._new: set[str] = set()  # files that git does not know yet
+        self._step: Step | None = None  # the one in hand
 
     def work(self) -> None:
         """From begin to the last step. Always ends with Leave, or with OSError or GitError."""
@@ -101,7 +102,7 @@ class Worker:
         """One tool call with all that follows from it. The next step."""
         if number > self.plan.steps:
             return number
-        step = self.plan.step(number)
+        self._step = step = self.plan.step(number)
         for hook in self.hooks:
             step.duration_s = hook.duration_s(self, number, step.duration_s)
         self._call(step)
@@ -251,12 +252,18 @@ class Worker:
         self.git.commit(step.number, sorted(self._new))
         self._new.clear()
         self._checkpoints += 1
-        self.journal.write("checkpoint", task=self.task, step=step.number, files=[step.path])
+        self.checkpointed()
         every = self.plan.push_every
         if every and self._checkpoints % every == 0 and (status := self.git.push("HEAD")):
             self.note(f"git push origin HEAD failed with status {status}")
 
     # Telling.
+
+    def checkpointed(self) -> None:
+        """Tell of the commit of the step in hand."""
+        if self._step:
+            step = self._step
+            self.journal.write("checkpoint", task=self.task, step=step.number, files=[step.path])
 
     def say(self, state: str, reason: str) -> None:
         """Write the status file."""

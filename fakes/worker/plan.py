@@ -60,7 +60,7 @@ class Plan:
         self.task = task
 
     def step(self, number: int) -> Step:
-        """Step `number`, counted from 1. Draws come in a fixed order, so that shares don't shift durations."""
+        """Step `number`, counted from 1. The draws have a fixed order, so shares don't shift durations."""
         draw = random.Random(f"{self.seed}/{self.task}/{number}")
         duration_s = _duration_s(self.calls, number, draw.gauss(0, 1), draw.random())
         child = draw.random() < self.child_share

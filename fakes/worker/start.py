@@ -23,7 +23,7 @@ _REASONS = {signal.SIGTERM: "term", signal.SIGINT: "int"}
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status: 0 done, stopped, dropped; 1 error; 2 bad usage, plan or environment; 143, 130 by signal."""
+    """Exit status: 0 done, stopped, dropped; 1 error; 2 bad usage, plan or environment; 143, 130 signal."""
     given = dict(zip(arguments[::2], arguments[1::2], strict=False))
     if len(arguments) != 4 or given.keys() != {"--run", "--task"}:
         print(USAGE, file=sys.stderr)
@@ -107,6 +107,10 @@ def _end_child(worker: Worker) -> None:
     child, patience_s = worker.child, worker.plan.kill_after_s / 4
     if child.what == "tool":
         child.end(signal.SIGKILL, patience_s)
-    elif child.wait(patience_s) is None:
-        # Git first gets the time to finish, because cut short it would leave its locks behind.
+        return
+    # Git first gets the time to finish, because cut short it would leave its locks behind.
+    status = child.wait(patience_s)
+    if status is None:
         child.end(signal.SIGTERM, patience_s)
+    elif status == 0 and child.what == "git commit":
+        worker.checkpointed()  # otherwise the branch would hold a step that the history doesn't know

@@ -1,7 +1,9 @@
-"""Timelines and scorecards written by hand, so that tests of reports need neither a run nor the builder of timelines.
+"""Timelines and scorecards written by hand, so that tests of reports need neither a run nor the builder of
+timelines.
 
-`fleet(...)` is a whole drill of any size: every worker works, is paused, resumed, redirected and aborted, in drill
-minutes at 5, 6, 8 and 12, with a sweep a minute later. All numbers follow from the arguments; nothing is random.
+`fleet(...)` is a whole drill of any size: every worker works, is paused, resumed, redirected and aborted,
+in drill minutes at 5, 6, 8 and 12, with a sweep a minute later. All numbers follow from the arguments;
+nothing is random.
 """
 
 from collections.abc import Mapping
@@ -75,9 +77,9 @@ def timeline(
 ) -> Timeline:
     """A timeline of what is given; empty where nothing is."""
     past = history or from_events([])
-    by_kind: dict[str, tuple[Event, ...]] = {}
+    by_kind: dict[str, list[Event]] = {}
     for one in past.events:
-        by_kind[one.kind] = (*by_kind.get(one.kind, ()), one)
+        by_kind.setdefault(one.kind, []).append(one)
     return Timeline(
         past,
         {"speed": SPEED} if config is None else config,
@@ -87,18 +89,23 @@ def timeline(
         processes or {},
         requests,
         audits,
-        by_kind,
+        {kind: tuple(found) for kind, found in by_kind.items()},
     )
 
 
+def row(row_id: str, value: float | int, unit: str, limits: tuple[float, float | None], why: str) -> Row:
+    """A row that passes."""
+    return Row(row_id, Verdict.PASS, value, unit, {"pass": limits[0], "investigate": limits[1]}, why)
+
+
 ROWS = (
-    Row("time-to-quiet", Verdict.PASS, 27.4, "s", {"pass": 30.0, "investigate": 60.0}, "the last call that was running returned 27.4 s after the pause", ("tools-t01:3",)),
-    Row("dirty-worktrees", Verdict.PASS, 0, "worktrees", {"pass": 0, "investigate": None}, "every worktree was clean at quiet"),
-    Row("duplicate-workers", Verdict.PASS, 0, "tasks", {"pass": 0, "investigate": 0}, "no task had two workers"),
-    Row("direct-pushes", Verdict.PASS, 0, "pushes", {"pass": 0, "investigate": None}, "nothing was pushed to main"),
-    Row("orphans", Verdict.PASS, 0, "processes", {"pass": 0, "investigate": 0}, "nothing was alive at the sweep"),
-    Row("tokens-after-abort", Verdict.PASS, 812, "tokens", {"pass": 8320, "investigate": 40000}, "812 tokens were streamed by requests that were open"),
-)  # fmt: skip
+    row("time-to-quiet", 27.4, "s", (30.0, 60.0), "the last call returned 27.4 s after the pause"),
+    row("dirty-worktrees", 0, "worktrees", (0, None), "every worktree was clean at quiet"),
+    row("duplicate-workers", 0, "tasks", (0, 0), "no task had two workers"),
+    row("direct-pushes", 0, "pushes", (0, None), "nothing was pushed to main"),
+    row("orphans", 0, "processes", (0, 0), "nothing was alive at the sweep"),
+    row("tokens-after-abort", 812, "tokens", (8320, 40000), "812 tokens came from requests that were open"),
+)
 
 
 def scorecard(**changes: Any) -> Scorecard:
@@ -111,7 +118,14 @@ def scorecard(**changes: Any) -> Scorecard:
         "complete": True,
         "rows": ROWS,
         "findings": (),
-        "checked": {"P1": "clean", "P2": "clean", "D1": "clean", "A1": "clean", "A10": "clean", "P6": "not exercised"},
+        "checked": {
+            "P1": "clean",
+            "P2": "clean",
+            "D1": "clean",
+            "A1": "clean",
+            "A10": "clean",
+            "P6": "not exercised",
+        },
         "work_lost_s": {},
         "tolerance": {"canary_p99_s": 0.4},
         "not_observed": (),
@@ -134,9 +148,14 @@ def material(card: Scorecard | None = None, time: Timeline | None = None, **chan
     return Material(scorecard=card or scorecard(), timeline=time or timeline(), **given)
 
 
-def fleet(size: int = 16, survivors: int = 0, killed: int = 0, per_call_s: float = 13.6, prefix: str = "t") -> Timeline:
-    """A whole drill: `size` workers, of which the last `killed` were killed and the first `survivors` outlived it."""
-    events: list[Event] = [event("driver", 1, -20, "run.begin"), event("driver", 2, 0, "fleet.at-work", workers=size)]
+def fleet(
+    size: int = 16, survivors: int = 0, killed: int = 0, per_call_s: float = 13.6, prefix: str = "t"
+) -> Timeline:
+    """A whole drill: of `size` workers the last `killed` were killed, the first `survivors` lived on."""
+    events: list[Event] = [
+        event("driver", 1, -20, "run.begin"),
+        event("driver", 2, 0, "fleet.at-work", workers=size),
+    ]
     events.append(event("driver", 3, 327.4, "quiet.seen", n=1))
     calls: list[ToolCall] = []
     workers: list[Worker] = []
@@ -150,18 +169,18 @@ def fleet(size: int = 16, survivors: int = 0, killed: int = 0, per_call_s: float
         mine = _calls(task, 1000 + i, i, per_call_s, lives)
         calls += mine
         workers.append(_worker(task, i, end_s, None if lives or dies else "stop"))
-        processes[1 + i] = _process(1 + i, 1000 + i, "run", task, -8 + (i % 16) * 0.4, end_s, 9 if dies else None)
+        processes[1 + i] = _process(
+            1 + i, 1000 + i, "run", task, -8 + (i % 16) * 0.4, end_s, 9 if dies else None
+        )
         events += _worker_events(task, i, mine)
-        requests += [
-            ModelRequest(f"{one.call}", "r1", task, one.start - 30_000_000, 400, ((one.start - 10_000_000, 120),), one.start, "done", (), f"provider:{one.step}")
-            for one in mine
-        ]  # fmt: skip
+        requests += [_request(one) for one in mine]
     alive = (0, *range(1, 1 + survivors))
     audits = (
         Audit("pause@1:quiet", at(329), tuple(range(size + 1)), "keeper:50"),
         Audit("abort@4:sweep", at(780), alive, "keeper:90"),
     )
-    controls = (control("pause", 1, 300), control("resume", 2, 360), control("redirect", 3, 480), control("abort", 4, 720))  # fmt: skip
+    plan = (("pause", 300), ("resume", 360), ("redirect", 480), ("abort", 720))
+    controls = tuple(control(kind, n, drill_s) for n, (kind, drill_s) in enumerate(plan, 1))
     return timeline(
         from_events(events),
         {"speed": SPEED, "workers": size},
@@ -188,18 +207,45 @@ def _calls(task: str, pid: int, i: int, per_call_s: float, lives: bool) -> list[
     return out
 
 
+def _request(one: ToolCall) -> ModelRequest:
+    """A model request that ends as the call begins: 400 tokens in, 120 out."""
+    chunks = ((one.start - 10_000_000, 120),)
+    opened = one.start - 30_000_000
+    event_id = f"provider:{one.step}"
+    return ModelRequest(one.call, "r1", one.task, opened, 400, chunks, one.start, "done", (), event_id)
+
+
 def _worker(task: str, i: int, end_s: float | None, left: str | None) -> Worker:
     begin, end = at(-8 + (i % 16) * 0.4), None if end_s is None else at(end_s)
-    return Worker(task, 1, 1000 + i, 1 + i, 1, begin, end, left, end if left else None, (f"worker-{task[:8]}:1",))
+    return Worker(
+        task, 1, 1000 + i, 1 + i, 1, begin, end, left, end if left else None, (f"worker-{task[:8]}:1",)
+    )
 
 
 def _process(
-    proc: int, pid: int, role: str, task: str | None, start_s: float, end_s: float | None, signal: int | None = None
+    proc: int,
+    pid: int,
+    role: str,
+    task: str | None,
+    start_s: float,
+    end_s: float | None,
+    signal: int | None = None,
 ) -> Process:
     argv = ("python", "-I", "worker", "--task", task or "-")
     end = None if end_s is None else at(end_s)
     return Process(
-        proc, pid, 999, role, task, argv, ("WORKER_API_TOKEN",), at(start_s), end, signal, None, (f"keeper:{proc + 1}",)
+        proc,
+        pid,
+        999,
+        role,
+        task,
+        argv,
+        ("WORKER_API_TOKEN",),
+        at(start_s),
+        end,
+        signal,
+        None,
+        (f"keeper:{proc + 1}",),
     )
 
 

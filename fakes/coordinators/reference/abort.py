@@ -2,33 +2,39 @@
 
     c                      intent durable, STOP shown, nothing starts any more
     c + grace_s            SIGTERM to each worker that still lives and has not said goodbye
-    … + kill_after_s       SIGKILL to each that still lives and to everything below it; one `killed dirty` line each
+    … + kill_after_s       SIGKILL to each that still lives and to everything below; one `killed dirty` line
     then                   the sweep: what of the manifest is alive, which worktrees are dirty
 
-Nothing is deleted. A second abort gives the same answer and changes nothing. After a crash the ladder goes on from the
-instant of the first abort, because the grace window belongs to the operator and not to the process that counts it.
+Nothing is deleted. A second abort gives the same answer and changes nothing. After a crash the ladder goes
+on from the instant of the first abort, because the grace window belongs to the operator and not to the
+process that counts it.
 """
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from fakes.coordinators.reference.core import ABORTED, ABORTING, DONE, AbortRecord, Core, Reply
+from fakes.coordinators.reference.core import ABORTED, ABORTING, DONE, AbortRecord, Reply
 from fakes.coordinators.reference.ports import Process, Worker
+from fakes.coordinators.reference.watch import Watching
 
 DEATH_WITHIN_S = 2.0
 JOBS_WITHIN_S = 5.0
 
 
-class Aborting(Core):
+class Aborting(Watching):
     """The verbs abort and sweep. The rungs are methods, in the order in which `climb` takes them."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ladder: asyncio.Task[Reply] | None = None
+        self._helpers: dict[Process, Worker] = {}  # killed below a worker, with that worker
 
     async def abort(self, args: Mapping[str, Any]) -> Reply:
-        """`aborted` with `sweep` and `killed`; `aborting` when something survived even that. `changed` on the first."""
+        """`aborted` with `sweep` and `killed`; `aborting` when something survived even that.
+
+        `changed` on the first.
+        """
         if self.intent == DONE:
             return {"ok": True, "state": DONE, "sweep": await self.sweep(), "killed": [], "changed": False}
         first = self.abort_record is None
@@ -88,16 +94,14 @@ class Aborting(Core):
         """Kill, having first made durable whom: a line that is owed survives a crash of the coordinator."""
         workers = self.live()
         below.update(self.below(workers))
-        helpers = {p: w for p, w in below.items() if self.port.alive(p)}
+        self._helpers = {p: w for p, w in below.items() if self.port.alive(p)}
+        self.watch_heartbeats()
         record.victims = [w.process.pid for w in workers]
         self.save()
         for worker in workers:
             self.port.signal(worker.process, "SIGKILL")
-        for process in helpers:
+        for process in self._helpers:
             self.port.signal(process, "SIGKILL")
-        self._helpers = helpers
-
-    _helpers: Mapping[Process, Worker] = {}  # noqa: RUF012  (replaced, never changed)
 
     async def log_victims(self, record: AbortRecord) -> None:
         """One complete line for each victim that has none yet."""

@@ -1,6 +1,6 @@
 """The reference coordinator: every verb an operator has, over a port."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from fakes.coordinators.reference.abort import Aborting
@@ -10,23 +10,41 @@ from fakes.coordinators.reference.plan import Refused
 from fakes.coordinators.reference.recover import Recovering
 from fakes.coordinators.reference.redirect import Redirecting
 
-VERBS = ("start", "pause", "resume", "redirect", "abort", "status", "sweep", "usage", "answer", "close")
+Verb = Callable[[Mapping[str, Any]], Awaitable[Reply]]
 
 
 class Coordinator(Pausing, Redirecting, Aborting, Recovering):
-    """`begin()` once, `run_watch()` and `handle()` for every request side by side; over when `exit_status` is set."""
+    """`begin()` once; `run_watch()` beside `handle()` of every request; over when `exit_status` is set."""
 
     exit_status: int | None = None
 
     async def handle(self, verb: str, args: Mapping[str, Any]) -> Reply:
-        """Carry out one request and answer it. A refusal is an answer too: `ok` false, with the reason in `error`."""
-        if verb not in VERBS:
-            return self._no(f"unknown verb {verb!r}; known: {', '.join(VERBS)}")
+        """Carry out one request and answer it.
+
+        A refusal is an answer too: `ok` false, with the reason in `error`.
+        """
+        verbs = self.verbs()
+        if verb not in verbs:
+            return self._no(f"unknown verb {verb!r}; known: {', '.join(verbs)}")
         try:
-            reply: Reply = await getattr(self, f"on_{verb}" if verb == "sweep" else verb)(args)
+            return await verbs[verb](args)
         except (Refused, Overtaken) as why:
             return self._no(str(why))
-        return reply
+
+    def verbs(self) -> dict[str, Verb]:
+        """What an operator can ask for."""
+        return {
+            "start": self.start,
+            "pause": self.pause,
+            "resume": self.resume,
+            "redirect": self.redirect,
+            "abort": self.abort,
+            "status": self.status,
+            "sweep": self.sweep_now,
+            "usage": self.usage,
+            "answer": self.answer,
+            "close": self.close,
+        }
 
     def _no(self, why: str) -> Reply:
         return {"ok": False, "state": self.state(), "error": why}
@@ -69,7 +87,7 @@ class Coordinator(Pausing, Redirecting, Aborting, Recovering):
         told = [w.tokens for w in words if w is not None and w.tokens is not None]
         return {"ok": True, "state": self.state(), "tokens": sum(told) if told else None}
 
-    async def on_sweep(self, args: Mapping[str, Any]) -> Reply:
+    async def sweep_now(self, args: Mapping[str, Any]) -> Reply:
         """The sweep without an abort."""
         return {"ok": True, "state": self.state(), "sweep": await self.sweep()}
 
@@ -78,7 +96,7 @@ class Coordinator(Pausing, Redirecting, Aborting, Recovering):
         raise Refused("nothing was asked")
 
     async def close(self, args: Mapping[str, Any]) -> Reply:
-        """Leave, and say with which exit status: 0 done, 1 done with failed tasks, 3 aborted, 4 while running."""
+        """Leave; exit status 0 done, 1 done with failed tasks, 3 aborted, 4 while anything else."""
         self.exit_status = self.closing_status()
         return {"ok": True, "state": self.state(), "exit": self.exit_status}
 

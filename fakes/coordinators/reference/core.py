@@ -1,8 +1,8 @@
-"""What all controls share: the durable intent, the fleet, the one place where anything is started, the watch.
+"""What all controls share: the durable intent, the fleet, and the one place where anything is started.
 
-Contract kept here: the intent is on disk before its first effect; nothing starts unless the intent is `running`, and
-that is looked at in the same breath as the spawn; every worker has its manifest line before the next one is started;
-every wait is bounded and ends early when a stronger control has overtaken it.
+Contract kept here: the intent is on disk before its first effect; nothing starts unless the intent is
+`running`, and that is looked at in the same breath as the spawn; every worker has its manifest line before
+the next one is started; every wait is bounded and ends early when a stronger control has overtaken it.
 
 This module and its neighbours touch no operating system: everything goes through the port.
 """
@@ -79,7 +79,7 @@ class AbortRecord:
 
 
 class Core:
-    """State of the coordinator. `plan` are the planned tasks; `run_watch` is to be kept running beside the controls."""
+    """State of the coordinator. `plan` are the planned tasks; none is started before `start`."""
 
     def __init__(self, port: Port, settings: Settings, plan: Mapping[str, Task]) -> None:
         self.port = port
@@ -93,19 +93,21 @@ class Core:
         self.redirects: list[Redirect] = []
         self.abort_record: AbortRecord | None = None
         self.epoch = 0  # counts pauses, resumes and the abort, so that a wait knows it was overtaken
-        self._stalled: set[tuple[int, int]] = set()
-        self._since: dict[int, float] = {}
+        self.since: dict[int, float] = {}  # pid -> when we first knew of it, for those who never said a word
         self._starting = asyncio.Lock()
         self._jobs: dict[str, asyncio.Task[None]] = {}
 
     # The intent and the store.
 
     def declare(self, intent: str) -> None:
-        """Make an intent durable, then show it to the workers: in this order, so that no crash can undo a stop."""
+        """Make an intent durable, then show it to the workers, so that no crash can undo a stop."""
         self.intent = intent
         self.epoch += 1
-        self.save()
-        self.show(WORDS[intent])
+        try:
+            self.save()
+        finally:
+            # A store that fails must not keep a stop from the workers.
+            self.show(WORDS[intent])
 
     def show(self, word: str) -> None:
         """Put the word where the workers look."""
@@ -182,7 +184,7 @@ class Core:
         )
         record.phase, record.attempt = WORKING, worker.attempt
         self.workers.append(worker)
-        self._since[worker.process.pid] = self.port.now()
+        self.since[worker.process.pid] = self.port.now()
         return worker
 
     def branch(self, task: str) -> str:
@@ -194,7 +196,7 @@ class Core:
     # Waiting.
 
     async def until(self, look: Callable[[], bool], within_s: float, epoch: int | None = None) -> bool:
-        """Wait until `look()`; False after `within_s`. Raises Overtaken when `epoch` is given and has passed."""
+        """Wait until `look()`; False after `within_s`. Raises Overtaken once `epoch` has passed."""
         deadline = self.port.now() + within_s
         while not look():
             self.not_overtaken(epoch)
@@ -213,81 +215,6 @@ class Core:
         if self.intent not in (RUNNING, HOLDING):
             raise Refused(f"{verb} refused: the run is {self.intent}")
 
-    # The watch.
-
-    async def run_watch(self) -> None:
-        """Look after the fleet for ever: ends and deaths at every poll, heartbeats ten times per longest call."""
-        every_s = max(self.settings.poll_s, self.settings.longest_call_s / 10)
-        heartbeats_at = 0.0
-        while True:
-            if self.intent in (RUNNING, HOLDING):
-                self.watch_ends()
-                self.watch_work()
-            if self.port.now() >= heartbeats_at:
-                self.watch_heartbeats()
-                heartbeats_at = self.port.now() + every_s
-            await self.port.sleep(self.settings.poll_s)
-
-    def watch_ends(self) -> None:
-        """Find out for each worker that is gone why it is gone. A worker that merely died is to be restarted."""
-        changed = False
-        for worker in self.workers:
-            record = self.tasks[worker.task]
-            if (
-                record.phase == WORKING
-                and record.attempt == worker.attempt
-                and not self.port.alive(worker.process)
-            ):
-                record.phase, record.error = self._why_gone(worker)
-                # A tool call may have outlived its worker. Two writers in one worktree are worse than a pause.
-                record.not_before = self.port.now() + self.settings.longest_call_s
-                changed = True
-        if changed:
-            self.save()
-
-    def _why_gone(self, worker: Worker) -> tuple[str, str]:
-        status = self.status_of(worker)
-        reason = status.reason if status is not None and status.state == "ended" else "died"
-        if reason == "done":
-            return FINISHED, ""
-        if worker.attempt > RESTARTS_MAX:
-            return (
-                FAILED,
-                f"attempt {worker.attempt} ended with {reason!r}; restarted {RESTARTS_MAX} times already",
-            )
-        return WAITING, reason
-
-    def watch_work(self) -> None:
-        """Begin what the phases ask for: restarts and PRs only while running, tags also during a hold."""
-        for name, record in self.tasks.items():
-            if record.phase == DROPPED and not self.live(name):
-                self.job(f"tag {name}", self.abandon(record))
-            elif record.phase == FINISHED and self.may_start():
-                self.job(f"land {name}", self.land(record))
-            elif record.phase == WAITING and self.may_start() and record.not_before <= self.port.now():
-                self.job("dispatch", self.dispatch())
-        if (
-            self.may_start()
-            and self.tasks
-            and all(r.phase in (LANDED, ABANDONED, FAILED) for r in self.tasks.values())
-        ):
-            self.declare(DONE)
-
-    def watch_heartbeats(self) -> None:
-        """Report workers without a heartbeat for two boundaries, once for each step that they are stuck in."""
-        limit = self.port.now() - 2 * self.settings.longest_call_s
-        for worker in self.live():
-            status = self.status_of(worker)
-            step = status.step if status else 0
-            heard = max(status.t if status else 0.0, self._since.get(worker.process.pid, 0.0))
-            resting = status is not None and status.state in ("parked", "ended")
-            if heard < limit and not resting and (worker.process.pid, step) not in self._stalled:
-                self._stalled.add((worker.process.pid, step))
-                self.report_stall(worker, step)
-
-    def report_stall(self, worker: Worker, last_step: int) -> None:
-        self.port.log_stalled(worker, last_step)
-
     # Jobs: what takes git a while.
 
     def job(self, name: str, work: Coroutine[Any, Any, None]) -> None:
@@ -301,30 +228,3 @@ class Core:
         """Wait for the jobs under way; the names of those that did not end in time."""
         await self.until(lambda: all(job.done() for job in self._jobs.values()), within_s)
         return [name for name, job in self._jobs.items() if not job.done()]
-
-    async def land(self, record: TaskRecord) -> None:
-        """Squash a finished task into its PR branch and push that; the wip branch stays as it is."""
-        task, onto = record.task.id, f"pr/{self.settings.run}/{record.task.id}"
-        try:
-            head = await self.port.squash(self.branch(task), onto, record.task.title)
-            # Looked at again, so that nothing lands after a stop.
-            if not self.may_start():
-                return
-            await self.port.push(f"refs/heads/{onto}")
-            self.port.save_pr(task, {"task": task, "branch": onto, "head": head, "from": self.branch(task)})
-            record.phase = LANDED
-        except PortError as why:
-            record.phase, record.error = FAILED, str(why)
-        self.save()
-
-    async def abandon(self, record: TaskRecord) -> None:
-        """Tag the branch of a dropped task, here first and then at the origin. A task never begun has no branch."""
-        tag = f"abandoned/{self.settings.run}/{record.task.id}"
-        try:
-            if record.attempt:
-                await self.port.tag(tag, self.branch(record.task.id))
-                await self.port.push(f"refs/tags/{tag}")
-        except PortError as why:
-            record.error = str(why)
-        record.phase = ABANDONED
-        self.save()

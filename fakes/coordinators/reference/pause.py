@@ -1,8 +1,8 @@
 """Pause and resume: hold at the boundary, and say "paused" only when every worker stands there.
 
-A pause is shown to the workers before anything else; the plan is kept and nothing is started during the hold. The
-answer is honest: workers that have not parked in time are named, and the state is then `pausing`, not `paused`.
-Deliberately no signal: a process frozen in mid-call holds locks and has no checkpoint.
+A pause is shown to the workers before anything else; the plan is kept and nothing is started during the
+hold. The answer is honest: workers that have not parked in time are named, and the state is then `pausing`,
+not `paused`. Deliberately no signal: a process frozen in mid-call holds locks and has no checkpoint.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,14 @@ class Pausing(Core):
     """The verbs pause and resume."""
 
     async def pause(self, args: Mapping[str, Any]) -> Reply:
-        """`paused` when every live worker has parked; `pausing` with the rest in `moving` after 2 L and a margin."""
+        """`paused` when every live worker has parked.
+
+        `pausing` with the rest in `moving` after 2 L and a margin.
+        """
         self.refuse_after_stop("pause")
         _whole_run(args)
-        self.hold()
+        if self.intent != HOLDING:
+            self.hold()
         epoch = self.epoch
         within_s = 2 * self.settings.longest_call_s + self.settings.margin_s
         quiet = await self.until(lambda: not self.moving(), within_s, epoch)
@@ -35,10 +39,14 @@ class Pausing(Core):
         return {"ok": True, "state": "pausing", "moving": [w.task for w in self.moving()]}
 
     async def resume(self, args: Mapping[str, Any]) -> Reply:
-        """`running` when nobody is parked any more; `resuming` with the rest in `parked` after L and a margin."""
+        """`running` when nobody is parked any more.
+
+        `resuming` with the rest in `parked` after L and a margin.
+        """
         self.refuse_after_stop("resume")
         _whole_run(args)
-        self.release()
+        if self.intent != RUNNING:
+            self.release()
         epoch = self.epoch
         within_s = self.settings.longest_call_s + self.settings.margin_s
         moving = await self.until(lambda: not self.resting(), within_s, epoch)

@@ -1,7 +1,8 @@
 """What an instruction means for each task: keep, modify or drop. Values in, values out.
 
-The table is made by comparing files, never by planning anew: a task that the instruction does not touch is a keep,
-and its worker never learns that there was an instruction. New tasks come from the instruction alone.
+The table is made by comparing files, never by planning anew: a task that the instruction does not touch is
+a keep, and its worker never learns that there was an instruction. New tasks come from the instruction
+alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,7 +46,7 @@ class Instruction:
 
     @classmethod
     def read(cls, args: Mapping[str, Any]) -> "Instruction":
-        """From a request's args `{text, changes: [{paths, delta}], drops, adds: [{task, title, files}]}`; raises Refused."""
+        """From args `{text, changes: [{paths, delta}], drops, adds: [{task, title, files}]}`; or Refused."""
         try:
             changes = tuple(Change(_patterns(c["paths"]), _text(c["delta"])) for c in args.get("changes", ()))
             adds = tuple(task_from(_text(a["task"]), a) for a in args.get("adds", ()))
@@ -71,12 +72,18 @@ class Table:
 
 
 def task_from(task: str, spec: Mapping[str, Any]) -> Task:
-    """A task from its entry in a plan file or in an instruction. Raises KeyError and TypeError when it is none."""
+    """A task from its entry in a plan file or in an instruction.
+
+    Raises KeyError and TypeError when it is none.
+    """
     return Task(task, str(spec.get("title", task)), _patterns(spec.get("files", [])), dict(spec))
 
 
 def classify(instruction: Instruction, tasks: Iterable[Task]) -> Table:
-    """The table for the live `tasks`. Drop: all its files match a drop. Modify: one matches a change. Else keep."""
+    """The table for the live `tasks`.
+
+    Drop: all its files match a drop. Modify: one matches a change. Else keep.
+    """
     decisions: dict[str, str] = {}
     deltas: dict[str, tuple[str, ...]] = {}
     for task in tasks:

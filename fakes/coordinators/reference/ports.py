@@ -1,8 +1,9 @@
 """What the coordinator's decisions need of the world, and nothing more.
 
-One protocol, two worlds: `posix.PosixPort` drives processes, files and git; a simulated port drives a model of them
-under a virtual clock. Calls that take time are coroutines. The others happen at once, and the coordinator relies on
-that: between its last look at the intent and a spawn nothing else can run, so an abort has no gap to fall into.
+One protocol, two worlds: `posix.PosixPort` drives processes, files and git; a simulated port drives a model
+of them under a virtual clock. Calls that take time are coroutines. The others happen at once, and the
+coordinator relies on that: between its last look at the intent and a spawn nothing else can run, so an
+abort has no gap to fall into.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ class PortError(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """A process by pid and start time (`ticks`, field 22 of /proc/<pid>/stat): a recycled pid is another process."""
+    """A process by pid and start time (field 22 of /proc/<pid>/stat): a recycled pid is another one."""
 
     pid: int
     ticks: int
@@ -66,7 +67,7 @@ class Port(Protocol):
         """Start a worker in a session of its own and write its manifest line."""
 
     def adopt(self, process: Process) -> bool:
-        """Take hold of a process of an earlier coordinator; False when it is gone or its pid is another's now."""
+        """Take hold of an earlier coordinator's process; False when it is gone or its pid recycled."""
 
     def alive(self, process: Process) -> bool: ...
 
@@ -116,7 +117,7 @@ class Port(Protocol):
     async def tag(self, name: str, branch: str) -> None: ...
 
     async def squash(self, branch: str, onto: str, message: str) -> str:
-        """One commit with the branch's tree, on the commit that the branch came from, as branch `onto`; its sha."""
+        """Branch `onto`: one commit with the branch's tree, on where the branch came from; its sha."""
 
     async def push(self, ref: str) -> None:
         """Push a ref (or `from:to`) to the origin."""

@@ -1,8 +1,9 @@
 """Recovery: what a coordinator does that finds the state of one before it.
 
-The intent decides. `running`: adopt the workers of the manifest that live (pid and start time, through a pidfd), and let
-the watch restart the dead ones from their checkpoints. `holding`: the same, and nobody is started. `aborting` and
-`aborted`: the abort is finished, nobody is started. The manifest says who exists, not the state file.
+The intent decides. `running`: adopt the workers of the manifest that live (pid and start time, through a
+pidfd), and let the watch restart the dead ones from their checkpoints. `holding`: the same, and nobody is
+started. `aborting` and `aborted`: the abort is finished, nobody is started. The manifest says who exists,
+not the state file.
 """
 
 from collections.abc import Mapping
@@ -50,11 +51,11 @@ class Recovering(Core):
             self.abort_record = AbortRecord(**saved["abort"])
 
     def adopt(self) -> None:
-        """Take hold of the living, and take the attempts from the manifest: it is written at the spawn itself."""
+        """Take hold of the living; take attempts from the manifest, which is written at the spawn itself."""
         self.workers = self.port.manifest()
         for worker in self.workers:
             self.port.adopt(worker.process)
-            self._since[worker.process.pid] = self.port.now()
+            self.since[worker.process.pid] = self.port.now()
             record = self.tasks.get(worker.task)
             if record is not None and worker.attempt > record.attempt:
                 record.attempt = worker.attempt

@@ -1,11 +1,12 @@
 """Redirect: the table first, then only the workers that it names, then new tasks for the gap.
 
-Order is the whole contract. The table is complete and on disk before anything moves. Modify-workers get their delta and
-nothing else, drop-workers a drop message; keep-workers get nothing at all. A dropped task's branch is tagged
-when its worker has left. New tasks are planned last, from the instruction's `adds` alone. An instruction that no table can be made
-of is refused before anything was touched.
+Order is the whole contract. The table is complete and on disk before anything moves. Modify-workers get
+their delta and nothing else, drop-workers a drop message; keep-workers get nothing at all. A dropped task's
+branch is tagged when its worker has left. New tasks are planned last, from the instruction's `adds` alone.
+An instruction that no table can be made of is refused before anything was touched.
 
-A redirect that was cut short by a crash is carried on with the table that it had: every step may be done twice.
+A redirect that was cut short by a crash is carried on with the table that it had: every step may be done
+twice.
 """
 
 import asyncio
@@ -41,7 +42,10 @@ class Redirecting(Core):
         self._one_at_a_time = asyncio.Lock()
 
     async def redirect(self, args: Mapping[str, Any]) -> Reply:
-        """`redirected` with the table; `redirecting` when a dropped worker has not left within 2 L and a margin."""
+        """`redirected` with the table.
+
+        `redirecting` when a dropped worker has not left within 2 L and a margin.
+        """
         async with self._one_at_a_time:
             self.refuse_after_stop("redirect")
             instruction = Instruction.read(args)
@@ -79,8 +83,9 @@ class Redirecting(Core):
 
     def write_table(self, redirect: Redirect) -> None:
         """Make the decision visible and durable."""
-        if redirect not in self.redirects:
-            self.redirects.append(redirect)
+        if redirect in self.redirects:
+            return
+        self.redirects.append(redirect)
         self.port.save_table(redirect.n, redirect.tasks, tuple(redirect.new))
         self.save()
 

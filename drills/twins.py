@@ -1,0 +1,76 @@
+"""The negative twins: for each row and finding something broken that trips it, and the clean reference beside them.
+
+A check that nothing trips proves nothing, and one that trips on the innocent is worse. So every twin names what must
+be found (`must`), and what may be found beside it because it truly follows (`may`); anything else is an accusation.
+Twins are small drills over real processes; the data is here, running them is `drills.selftest`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakes.coordinators.broken import BROKEN
+
+
+@dataclass(frozen=True)
+class Twin:
+    """One drill of the selftest: who is drilled, what is changed in the small drill, what has to be found."""
+
+    name: str
+    subject: str
+    must: frozenset[str]
+    may: frozenset[str] = frozenset()
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    cuts: str | None = None
+    """Source whose stored file is cut in half after the run, before scoring."""
+    says: str = ""
+
+
+def _ids(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _worker(name: str, must: str, may: str = "", says: str = "", task: str = "t01", **parameters: Any) -> Twin:
+    """A twin whose workers misbehave under the clean reference coordinator."""
+    wrong = [{"task": task, "name": name, **parameters}]
+    return Twin(f"worker:{name}", "reference", _ids(must), _ids(may), {"misbehaviours": wrong}, says=says)
+
+
+_WORKERS = (
+    _worker("never-looks", "time-to-quiet"),
+    _worker("ignores-sigterm", ""),
+    _worker("detaches", "orphans A8", how="all"),
+    _worker("ignores-eof", "orphans A7 A8"),
+    _worker("respawned", "orphans"),
+    _worker("no-wip", "dirty-worktrees P2", task="*"),
+    _worker("dirty-at-boundary", ""),
+    _worker("stashes", "P2 A6", task="*"),
+    _worker("pushes-to-main", "direct-pushes"),
+    _worker("spends-on", "tokens-after-abort", task="*"),
+    _worker("stops-heartbeat", "A11", at_step=6),
+    _worker("slow", "time-to-quiet"),
+    _worker("repeats-on-resume", "P3"),
+    _worker("skips-on-resume", "P3"),
+)
+
+_DRILLS = (
+    Twin("clean", "reference", frozenset(), says="the reference coordinator and honest workers: nothing to find"),
+    Twin("work-is-done-before-the-control", "reference", _ids("V2"), changes={"fleet": {"steps": 2}}),
+    Twin(
+        "canary-killed", "reference", _ids("V3"), changes={"faults": [{"kill": "canary", "at": "10s"}]},
+        says="nobody measures how late the machine is",
+    ),
+    Twin("history-cut-short", "reference", _ids("V4"), cuts="keeper", says="the keeper's file is cut in half"),
+)  # fmt: skip
+
+_MAY: dict[str, str] = {}
+"""What truly follows from a broken coordinator beside what it is there for."""
+
+
+def twins() -> dict[str, Twin]:
+    """All twins by name, the clean ones first."""
+    coordinators = [
+        Twin(f"broken:{name}", f"broken:{name}", frozenset(broken.trips), _ids(_MAY.get(name, "")), says=broken.summary)
+        for name, broken in BROKEN.items()
+    ]
+    return {twin.name: twin for twin in (*_DRILLS, *coordinators, *_WORKERS)}
