@@ -11,7 +11,6 @@ Not done here: any look at processes. What is alive is what the keeper says.
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -287,19 +286,18 @@ class KeeperClient:
         except TimeoutError:
             return f"had not finished cleaning up {CLEANUP_S:g} s later"
         if code < 0:
-            self._last_resort()
+            await self._last_resort()
         return f"ended with {code}"
 
-    def _last_resort(self) -> None:
+    async def _last_resort(self) -> None:
         """Warden and keeper were both killed: end the run through its cgroup, which holds nothing else."""
         if self.watching is None or self.watching.cgroup is None:
             return
-        group = Path(self.watching.cgroup)
-        try:
-            (group / "cgroup.kill").write_text("1")
-            os.rmdir(group)
-        except OSError:
-            return  # removed already, or still emptying itself: an empty cgroup does no harm
+        deadline = asyncio.get_running_loop().time() + CLEANUP_S
+        while not _remove_killing(Path(self.watching.cgroup)):
+            if asyncio.get_running_loop().time() > deadline:
+                return  # whoever waits is told of the dead keeper; there is nothing more to try
+            await asyncio.sleep(0.01)
 
     async def _stop(self) -> None:
         """Close the keeper's stdin, which ends it whatever it was doing, and wait for warden and reader."""
@@ -312,3 +310,15 @@ class KeeperClient:
             if self._process.returncode is None:
                 self._process.terminate()  # the warden bounds a keeper that is stuck
             raise KeeperError(f"the keeper did not end; {self._evidence}") from None
+
+
+def _remove_killing(group: Path) -> bool:
+    """Kill what is in a cgroup and remove it; False while it is still emptying itself."""
+    try:
+        (group / "cgroup.kill").write_text("1")
+        group.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True

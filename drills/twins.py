@@ -36,26 +36,28 @@ def _worker(name: str, must: str, may: str = "", says: str = "", task: str = "t0
     return Twin(f"worker:{name}", "reference", _ids(must), _ids(may), {"misbehaviours": wrong}, says=says)
 
 
+_ABORT_ONLY: dict[str, Any] = {"controls": [{"do": "abort", "at": "40s"}]}
+"""For twins whose workers are deaf from the start, so that pause and redirect cannot be judged beside them."""
+
 _WORKERS = (
-    _worker("never-looks", "time-to-quiet"),
-    _worker("ignores-sigterm", ""),
-    _worker("detaches", "orphans A8", how="all"),
-    _worker("ignores-eof", "orphans A7 A8"),
-    _worker("respawned", "orphans"),
-    _worker("no-wip", "dirty-worktrees P2", task="*"),
-    _worker("dirty-at-boundary", ""),
-    _worker("stashes", "P2 A6", task="*"),
-    _worker("pushes-to-main", "direct-pushes"),
-    _worker("spends-on", "tokens-after-abort", task="*"),
-    _worker("stops-heartbeat", "A11", at_step=6),
-    _worker("slow", "time-to-quiet"),
-    _worker("repeats-on-resume", "P3"),
-    _worker("skips-on-resume", "P3"),
+    _worker("never-looks", "time-to-quiet", "D4 D5 A1", says="one worker never reads the control file"),
+    _worker("ignores-sigterm", "", says="the ladder copes with a worker that ignores TERM: it stops at its boundary"),
+    _worker("detaches", "orphans A8", how="all", says="a helper detaches: session, parent and environment"),
+    _worker("ignores-eof", "orphans A7 A8", says="a tool server outlives its worker, with a credential"),
+    _worker("respawned", "orphans A8", "A1 A9 V1 A7", says="a supervisor of its own brings a worker back"),
+    _worker("dirty-at-boundary", "", says="one uncommitted change at the boundary: a look, not a fail"),
+    _worker("stashes", "P2 A6", task="*", says="stashes instead of checkpoints"),
+    _worker("stops-heartbeat", "A11", at_step=6, says="a worker stalls before the abort"),
+    _worker("slow", "time-to-quiet", says="calls three times as long as the longest legitimate one"),
+    _worker("skips-on-resume", "P3", says="a step is left out after the hold"),
 )
 
 _DRILLS = (
     Twin("clean", "reference", frozenset(), says="the reference coordinator and honest workers: nothing to find"),
-    Twin("work-is-done-before-the-control", "reference", _ids("V2"), changes={"fleet": {"steps": 2}}),
+    Twin(
+        "work-is-done-before-the-control", "reference", _ids("V2"), changes={"fleet": {"steps": 2}},
+        says="the fleet has finished before the first control",
+    ),
     Twin(
         "canary-killed", "reference", _ids("V3"), changes={"faults": [{"kill": "canary", "at": "10s"}]},
         says="nobody measures how late the machine is",
@@ -63,14 +65,21 @@ _DRILLS = (
     Twin("history-cut-short", "reference", _ids("V4"), cuts="keeper", says="the keeper's file is cut in half"),
 )  # fmt: skip
 
-_MAY: dict[str, str] = {}
-"""What truly follows from a broken coordinator beside what it is there for."""
+_CHANGES: dict[str, dict[str, Any]] = {
+    "never-escalates": _ABORT_ONLY,
+    "kills-silently": _ABORT_ONLY,
+    "cleans-up": _ABORT_ONLY,
+    "blind-to-stalls": _ABORT_ONLY,
+}
 
 
 def twins() -> dict[str, Twin]:
     """All twins by name, the clean ones first."""
     coordinators = [
-        Twin(f"broken:{name}", f"broken:{name}", frozenset(broken.trips), _ids(_MAY.get(name, "")), says=broken.summary)
+        Twin(
+            f"broken:{name}", f"broken:{name}", frozenset(broken.trips), frozenset(broken.also),
+            _CHANGES.get(name, {}), says=broken.summary,
+        )
         for name, broken in BROKEN.items()
-    ]
+    ]  # fmt: skip
     return {twin.name: twin for twin in (*_DRILLS, *coordinators, *_WORKERS)}

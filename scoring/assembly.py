@@ -39,7 +39,8 @@ def assemble(history: History) -> dict[str, Any]:
     begun = reader.of("fleet.at-work") or reader.of("run.begin")
     ended = [event.t for event in reader.of("run.end")] + ([] if killed_t is None else [killed_t])
     controls = read_controls(reader)
-    audits = tuple(reader.each("audit", audit_of))
+    requests = read_requests(reader)
+    audits = tuple(reader.each("audit", lambda event: audit_of(event, processes)))
     return {
         "config": config,
         "settings": settings,
@@ -47,7 +48,8 @@ def assemble(history: History) -> dict[str, Any]:
         "calls": tuple(calls),
         "workers": tuple(workers),
         "processes": processes,
-        "requests": read_requests(reader),
+        "requests": requests,
+        "requests_of": _grouped(requests, lambda request: request.task),
         "audits": audits,
         "worktrees": tuple(reader.each("worktree.state", worktree_of)),
         "refs": tuple(reader.each("refs.state", refs_of)),

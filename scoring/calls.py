@@ -5,10 +5,12 @@ ends with its process, because a dead process writes nothing.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from scoring.history import Event
 from scoring.lives import Pids
-from scoring.reading import SENSELESS, Reader, integer, optional_text, strings, text
+from scoring.reading import Reader, integer, optional_text, strings, text
 from scoring.records import ModelRequest, ToolCall, Worker
 
 _Key = tuple[str, str]  # the worker, as the common end of `worker-…` and `tools-…`; the call
@@ -124,30 +126,42 @@ class _CallBuilder:
         return None if worker is None else worker.end
 
 
+_TOKENS_MAX = 10**12
+
+
+def _tokens(data: Mapping[str, Any], key: str) -> int:
+    number = integer(data, key)
+    if not 0 <= number < _TOKENS_MAX:
+        raise ValueError(f"{key} is no number of tokens")
+    return number
+
+
 def _ending(source: str) -> str:
     return source.partition("-")[2]
 
 
 def read_requests(reader: Reader) -> tuple[ModelRequest, ...]:
     chunks: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+    # Spelled out, because a third of a history is chunks.
     for event in reader.of("model.chunk"):
-        try:
-            chunks[text(event.data, "req")].append((event.t, integer(event.data, "tokens")))
-        except SENSELESS as error:
-            reader.malformed.append((event.id, f"model.chunk: {error}"))
+        req, tokens = event.data.get("req"), event.data.get("tokens")
+        if type(req) is str and type(tokens) is int and 0 <= tokens < _TOKENS_MAX:
+            chunks[req].append((event.t, tokens))
+        else:
+            reader.malformed.append((event.id, "model.chunk: no request, or no number of tokens"))
     closes = dict(reader.each("model.close", lambda event: (text(event.data, "req"), event)))
 
     def make(event: Event) -> ModelRequest:
         data = event.data
         req = text(data, "req")
         close, streamed = closes.get(req), chunks.get(req, [])
-        said = 0 if close is None else integer(close.data, "tokens_out")
+        said = 0 if close is None else _tokens(close.data, "tokens_out")
         return ModelRequest(
             req=req,
             run=optional_text(data, "run") or "",
             task=optional_text(data, "task") or "",
             t=event.t,
-            tokens_in=integer(data, "tokens_in"),
+            tokens_in=_tokens(data, "tokens_in"),
             chunks=tuple(streamed),
             close=None if close is None else close.t,
             outcome=None if close is None else text(close.data, "outcome"),

@@ -61,13 +61,12 @@ class Case:
         return any(pause.t < t < self.hold_end(pause) for pause in pauses)
 
     def snapshot(self, when: str, task: str) -> Worktree | None:
-        """The worktree of a task under one label."""
-        found = (w for w in self.timeline.worktrees if w.when == when and w.task == task)
-        return next(found, None)
+        """The worktree of a task under one label, where git could read it."""
+        return next((tree for tree in self.snapshots(when) if tree.task == task), None)
 
     def snapshots(self, when: str) -> list[Worktree]:
-        """All worktrees under one label."""
-        return [worktree for worktree in self.timeline.worktrees if worktree.when == when]
+        """All worktrees under one label that git could read."""
+        return [tree for tree in self.timeline.worktrees if tree.when == when and not tree.unreadable]
 
     def alive_at(self, t: int) -> list[Worker]:
         """The workers that lived at instant `t` and had not said goodbye."""
@@ -96,10 +95,12 @@ class Case:
         """How late the keeper's word on a process may be, at least: it reports an end some time after it."""
         return max(self.slack(control), self.timeline.settings.longest // 20)
 
-    def injected(self, task: str | None, pid: int) -> bool:
-        """Whether the drill itself broke this process."""
+    def injected(self, task: str | None, pid: int, proc: int | None = None) -> bool:
+        """Whether the drill itself broke this process, named by task, pid or the keeper's number."""
         return any(
-            event.data.get("pid") == pid or (task and event.data.get("target") in (task, f"worker/{task}"))
+            event.data.get("pid") == pid
+            or (task and event.data["target"] in (task, f"worker/{task}"))
+            or (proc is not None and event.data.get("proc") == proc)
             for event in self.timeline.events("fault.inject")
         )
 

@@ -12,11 +12,13 @@ Not done here: meaning. See `scoring.timeline` for intervals and `scoring.rows`,
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from scoring.vocabulary import KINDS
 
 _REQUIRED = {name: kind.required for name, kind in KINDS.items()}
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Event(NamedTuple):
@@ -59,6 +61,24 @@ class History:
         return [event for event in self.events if event.kind in wanted]
 
 
+_raw_decode = json.JSONDecoder().raw_decode
+
+
+def _parse(line: bytes) -> Any:
+    """`json.loads(line)`, faster for a line that is one value and nothing around it.
+
+    Looking for encodings and white space costs as much as the value, and half of a scoring's time is spent here.
+    """
+    try:
+        text = line.decode("utf-8")
+        data, end = _raw_decode(text)
+        if end == len(text):
+            return data
+    except ValueError:
+        pass  # the slow way accepts a little more, and otherwise raises the error that says where
+    return json.loads(line)
+
+
 def read_source(source: str, text: bytes) -> tuple[list[Event], list[Damage], int]:
     """Events and damage of one source's file, and its number of lines (blank ones included)."""
     events: list[Event] = []
@@ -70,11 +90,11 @@ def read_source(source: str, text: bytes) -> tuple[list[Event], list[Damage], in
         if not line:
             continue
         try:
-            data = json.loads(line)
+            data = _parse(line)
             t, kind = data.pop("t"), data.pop("kind")
-            missing = _REQUIRED.get(kind, frozenset()) - data.keys()
-            if missing or type(t) is not int:
-                raise KeyError(*missing)
+            required = _REQUIRED.get(kind, _NOTHING)
+            if not data.keys() >= required or type(t) is not int:
+                raise KeyError(*sorted(required - data.keys()))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             last = torn_tail and number == len(lines)
             damage.append(Damage(source, number, f"{type(error).__name__}: {error}", last))
@@ -94,7 +114,7 @@ def merge(sources: Mapping[str, bytes]) -> History:
         damage += broken
         lines[source] = count
     # A stable sort on the stamp alone: files are sorted runs, which timsort merges in nearly linear time.
-    events.sort(key=lambda event: event.t)
+    events.sort(key=itemgetter(0))
     return History(tuple(events), tuple(damage), lines)
 
 

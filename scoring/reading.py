@@ -82,6 +82,22 @@ def mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value
 
 
+_READ_RAW: dict[str, dict[str, type]] = {
+    "message": {"task": str, "what": str},
+    "checkpoint": {"task": str, "step": int},
+    "worker.signal": {"task": str},
+    "worker.parked": {"task": str},
+    "worker.unparked": {"task": str},
+    "proc.state": {"proc": int, "state": str},
+    "keeper.begin": {"pid": int},
+    "observe.missing": {"what": str, "why": str},
+    "claim.stalled": {"task": str},
+    "fault.inject": {"target": str},
+    "ref.update": {"ref": str, "outcome": str},
+}
+"""Kinds that checks read as events, and the types that they rely on there."""
+
+
 class Reader:
     """One history being read: its events by kind, and what made no sense so far."""
 
@@ -94,6 +110,18 @@ class Reader:
         self.by_kind = {kind: tuple(events) for kind, events in by_kind.items()}
         self.by_source = {source: tuple(events) for source, events in by_source.items()}
         self.malformed: list[tuple[str, str]] = []
+        for kind, types in _READ_RAW.items():
+            self._set_aside(kind, types)
+
+    def _set_aside(self, kind: str, types: Mapping[str, type]) -> None:
+        """Take out the events of one kind that a check could not read."""
+        for key, wanted in types.items():
+            for event in [e for e in self.by_kind.get(kind, ()) if type(e.data.get(key)) is not wanted]:
+                self.malformed.append((event.id, f"{kind}: {key} is no {wanted.__name__}"))
+                self.by_kind[kind] = tuple(e for e in self.by_kind[kind] if e is not event)
+                self.by_source[event.source] = tuple(
+                    e for e in self.by_source[event.source] if e is not event
+                )
 
     def of(self, kind: str) -> tuple[Event, ...]:
         return self.by_kind.get(kind, ())

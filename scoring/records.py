@@ -182,6 +182,11 @@ class Worktree:
     dead_locks: tuple[str, ...]
     id: str
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether git could not read it, which says nothing about what is in it."""
+        return self.exists and self.head is None and bool(self.dirty)
+
 
 @dataclass(frozen=True, slots=True)
 class Refs:

@@ -54,9 +54,9 @@ class Scorecard:
     rows: tuple[Row, ...]
     findings: tuple[Finding, ...]
     checked: Mapping[str, str]
-    """Finding id to `clean`, `tripped`, `not exercised` or `broken`."""
+    """Finding id to `clean`, `tripped`, `not exercised`, `not observed` or `broken`."""
     work_lost_s: Mapping[str, Mapping[str, float]]
-    """Control (`pause`, `redirect`, `abort#2` …) to task to drill seconds of work that no checkpoint holds."""
+    """Control (`pause@1`, `redirect@3` …) to task to drill seconds of work that no checkpoint holds."""
     tolerance: Mapping[str, Any]
     not_observed: tuple[str, ...]
     trouble: tuple[str, ...] = field(default=())
@@ -92,8 +92,9 @@ class Scorecard:
         }
 
     def dumps(self) -> str:
-        """The bytes of `scorecard.json`."""
-        return json.dumps(self.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        """The text of `scorecard.json`. Half a surrogate pair, which a hostile name may hold and UTF-8 can't, is escaped."""
+        text = json.dumps(self.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _part(part: Row | Finding) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from scoring.reading import (
     strings,
     text,
 )
-from scoring.records import Audit, Canary, Control, Listed, Refs, Settings, Table, Worktree
+from scoring.records import Audit, Canary, Control, Listed, Process, Refs, Settings, Table, Worktree
 
 
 def read_settings(reader: Reader) -> tuple[Settings, Mapping[str, Any]]:
@@ -114,11 +114,21 @@ def _control(n: int, events: Mapping[str, list[Event]]) -> Control | None:
     )
 
 
-def audit_of(event: Event) -> Audit:
-    listed = tuple(
-        item for item in map(_listed, event.data["alive"]) if not item.state.startswith(("Z", "X"))
+def audit_of(event: Event, processes: Mapping[int, Process]) -> Audit:
+    """What was alive: numbers of the keeper's, or descriptions where it (or a platform) gives them."""
+    described = (
+        _known(item, processes) if isinstance(item, int) else _listed(item) for item in event.data["alive"]
     )
+    listed = tuple(item for item in described if not item.state.startswith(("Z", "X")))
     return Audit(text(event.data, "when"), event.t, tuple(item.proc for item in listed), event.id, listed)
+
+
+def _known(proc: int, processes: Mapping[int, Process]) -> Listed:
+    process = processes.get(proc)
+    if process is None:
+        # The line that announced it is lost; that it lives is no less true.
+        return Listed(proc, -1, "run", None, (), "")
+    return Listed(proc, process.pid, process.role, process.task, process.cmdline, "")
 
 
 def _listed(item: Mapping[str, Any]) -> Listed:

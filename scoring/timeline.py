@@ -67,6 +67,7 @@ class Timeline:
     canaries: tuple[Canary, ...] = ()
     calls_of: Mapping[str, tuple[ToolCall, ...]] = field(default_factory=dict)  # by source of the worker
     workers_of: Mapping[str, tuple[Worker, ...]] = field(default_factory=dict)  # by task
+    requests_of: Mapping[str, tuple[ModelRequest, ...]] = field(default_factory=dict)  # by task
     malformed: tuple[
         tuple[str, str], ...
     ] = ()  # (event id, what is wrong): of a known kind, but without sense

@@ -29,20 +29,18 @@ def _lost(case: Case, control: Control, worker: Worker) -> int:
     until = case.timeline.until(control, "pause", "redirect", "abort")
     calls = case.timeline.calls_by(worker)
     if worker.end is not None and worker.end < until and not case.ended_by_us(worker.end):
-        return sum(_duration(call, worker.end) for call in calls if _unsaved(case, worker, call))
+        saved = _last_commit(case, worker)
+        unsaved = (call for call in calls if call.may_have_changed and call.step > saved)
+        return sum(_duration(call, worker.end) for call in unsaved)
     done = {call.step for call in calls if call.start < control.t and call.returned_t is not None}
     again = [call for call in calls if control.t <= call.start < until and call.step in done]
     return sum(_duration(call, until) for call in again)
 
 
-def _unsaved(case: Case, worker: Worker, call: ToolCall) -> bool:
-    """Whether what the call did is in no wip commit of its worker."""
-    commits = [
-        event.data["step"]
-        for event in case.timeline.by_source.get(worker.source, ())
-        if event.kind == "checkpoint" and type(event.data["step"]) is int
-    ]
-    return call.may_have_changed and call.step > max(commits, default=0)
+def _last_commit(case: Case, worker: Worker) -> int:
+    """The last step that is in a wip commit of this worker; 0 when there is none."""
+    own = case.timeline.by_source.get(worker.source, ())
+    return max((event.data["step"] for event in own if event.kind == "checkpoint"), default=0)
 
 
 def _duration(call: ToolCall, until: int) -> int:

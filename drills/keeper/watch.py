@@ -296,7 +296,7 @@ class Watch:
     def enumerate(self, *, cgroup: bool = False, everything: bool = False) -> None:
         """Bring the table up to date: who has ended, who is new.
 
-        Where no pid was given since the last time nobody can be new, and nothing is read unless asked for: the
+        Where no pid was given since the last time nobody can be new, and nothing is read unless asked for:
         members of the cgroup, or everything.
         """
         self._announce_pending(FORK_TO_EXEC_S)

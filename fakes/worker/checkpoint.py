@@ -81,7 +81,8 @@ class Git:
             raise GitError(f"git add failed with status {status} in {os.getcwd()}")
         status = 0
         for _ in range(COMMIT_TRIES):
-            status = self.run("commit", "-qam", f"wip: {self._task} {step}", "--no-verify")
+            # Empty ones too: a step that came to the same content again is done all the same.
+            status = self.run("commit", "-qam", f"wip: {self._task} {step}", "--no-verify", "--allow-empty")
             if not status:
                 return
             time.sleep(0.05)  # another git may hold a lock for a moment

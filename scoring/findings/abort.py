@@ -59,7 +59,7 @@ def ladder(case: Case) -> Outcome:
     abort = _timed_abort(case)
     if isinstance(abort, str):
         return abort
-    workers = [w for w in case.timeline.workers if not case.injected(w.task, w.pid)]
+    workers = [w for w in case.timeline.workers if not case.injected(w.task, w.pid, w.proc)]
     early = [offence for worker in workers for offence in _too_early(case, abort, worker)]
     never = [offence for worker in workers for offence in _never_escalated(case, abort, worker)]
     return [*early, *never, *_killed_the_gone(case, abort)]
@@ -212,7 +212,7 @@ def stalled(case: Case) -> Outcome:
     abort = _timed_abort(case)
     if isinstance(abort, str):
         return abort
-    noticed = {str(event.data["task"]): event.id for event in case.timeline.events("claim.stalled")}
+    noticed = {event.data["task"]: event.id for event in case.timeline.events("claim.stalled")}
     offences = []
     for worker in case.alive_at(abort.t):
         since = _silent_since(case, abort, worker)
@@ -244,8 +244,8 @@ def _silent_since(case: Case, abort: Control, worker: Worker) -> int | None:
     spans += [(call.start, until if call.end is None else call.end) for call in timeline.calls_by(worker)]
     spans += [
         (request.t, until if request.close is None else request.close)
-        for request in timeline.requests
-        if request.task == worker.task and worker.begin <= request.t <= until
+        for request in timeline.requests_of.get(worker.task, ())
+        if worker.begin <= request.t <= until
     ]
     last = worker.begin
     for begin, end in [*sorted(spans), (until, until)]:
@@ -271,7 +271,8 @@ def wrong_terminal(case: Case) -> Outcome:
     unfinished_tasks = [task for task in case.timeline.settings.tasks if task not in done]
     for event in case.timeline.events("subject.exit"):
         status = event.data["status"]
-        if event.t > abort.t and unfinished_tasks and status in case.timeline.settings.success_exit:
+        ours = event.t <= abort.t or case.ended_by_us(event.t)
+        if not ours and unfinished_tasks and status in case.timeline.settings.success_exit:
             why = f"the subject exited with status {status}, as after success, with {listing(unfinished_tasks)} unfinished"
             offences.append(Offence(why, (*abort.ids[:1], event.id)))
     return offences

@@ -126,5 +126,7 @@ def _usage(case: Case) -> Iterator[Offence]:
     most = sum(request.tokens for request in begun)
     least = sum(request.tokens for request in begun if request.close is not None and request.close <= claim.t)
     off = max(least - said, said - most, 0)
-    if off > max(_USAGE_SHARE * most, one_call_each(case.timeline, requests, claim.t)):
+    abort = case.abort()
+    at = claim.t if abort is None else min(abort.t, claim.t)
+    if off > max(_USAGE_SHARE * most, one_call_each(case.timeline, requests, at)):
         yield Offence(f"it reports {said:g} tokens; the provider counted {most}", (claim.id,))

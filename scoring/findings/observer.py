@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from scoring.case import Case
 from scoring.findings.check import Offence, Outcome, finding
 from scoring.history import Damage
+from scoring.rows.time_to_quiet import quiet_at
 from scoring.sentences import count, cut, listing, worker_name
-from scoring.timeline import Control
+from scoring.timeline import Control, Process
 from scoring.verdict import Verdict
-
-_KILLABLE = ("worker-", "tools-", "origin-")
 
 
 def _worth_a_look(why: str, *evidence: str) -> Offence:
@@ -79,8 +78,10 @@ def _snapshots(case: Case, control: Control) -> Iterator[Offence]:
     if control.answer == "absent":
         return
     label, timeline = control.label, case.timeline
+    # A fleet that was never quiet has no quiet instant to look at, which is row 1's failure and not ours.
+    quiet = control.kind == "pause" and quiet_at(case, control) is not None
     trees = {
-        "pause": (f"{label}:quiet",),
+        "pause": (f"{label}:quiet",) if quiet else (),
         "abort": (f"{label}:issue", f"{label}:sweep"),
     }.get(control.kind, ())
     for when in trees:
@@ -144,11 +145,27 @@ def _damage(case: Case) -> Iterator[Offence]:
 
 
 def _expected(case: Case, damage: Damage) -> bool:
-    """A torn last line is the mark of a killed writer; in a shared file each of several writers may leave one."""
-    if damage.source.startswith("tools-"):
-        return True
-    goodbye = any(e.kind == "worker.end" for e in case.timeline.by_source.get(damage.source, ()))
-    return damage.last and damage.source.startswith(_KILLABLE) and not goodbye
+    """A torn line is the mark of a killed writer: the last of its own file, any of a file that tools share.
+
+    Only where one was killed: a torn line of a process that ended by itself means that somebody cut its file.
+    """
+    kind, _, ending = damage.source.partition("-")
+    if kind == "origin":
+        return damage.last and any(_killed(process) for process in case.timeline.processes.values())
+    worker = next((w for w in case.timeline.workers if w.source == f"worker-{ending}"), None)
+    if worker is None or kind not in ("worker", "tools"):
+        return False
+    if kind == "worker":
+        process = case.timeline.worker_process(worker)
+        return damage.last and worker.left is None and process is not None and _killed(process)
+    return any(
+        _killed(p) for p in case.timeline.processes.values() if p.task == worker.task or p.pid == worker.pid
+    )
+
+
+def _killed(process: Process) -> bool:
+    """Whether a signal ended it, or the kernel did not tell."""
+    return process.end is not None and (process.signal is not None or process.status is None)
 
 
 def _senseless(case: Case) -> Iterator[Offence]:

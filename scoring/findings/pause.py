@@ -117,7 +117,7 @@ def _steps_of_new_attempt(case: Case, pause: Control, worker: Worker) -> set[int
     commits = [
         event.data["step"]
         for event in case.timeline.events("checkpoint")
-        if event.data["task"] == worker.task and event.t <= worker.begin and type(event.data["step"]) is int
+        if event.data["task"] == worker.task and event.t <= worker.begin
     ]
     trees = [case.snapshot(f"{pause.label}:{when}", worker.task) for when in ("quiet", "hold-end")]
     commits += [tree.wip_step for tree in trees if tree is not None and tree.wip_step is not None]
@@ -191,7 +191,7 @@ def frozen(case: Case) -> Outcome:
         pause = next((p for p in pauses if p.t <= event.t < case.hold_end(p)), None)
         if event.data["state"] != "T" or pause is None or process is None or process.role == "service":
             continue
-        if case.injected(process.task, process.pid):
+        if case.injected(process.task, process.pid, process.proc):
             continue
         after = case.timeline.seconds(event.t - pause.t)
         why = f"{named(process)} was frozen {after:g} s after the pause"

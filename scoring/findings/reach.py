@@ -20,10 +20,10 @@ def reached_outside(case: Case) -> Outcome:
 
 
 def _bystanders(case: Case) -> list[Offence]:
-    dismissed: dict[object, int] = {}
+    dismissed: dict[str, int] = {}
     for event in case.timeline.events("bystander.end"):
         dismissed.setdefault(event.source, event.t)
-    keepers = {event.data["pid"] for event in case.timeline.events("keeper.begin")}
+    keepers = [event.data["pid"] for event in case.timeline.events("keeper.begin")]
     return [
         Offence(
             f"{cut(str(event.data['name']))}, which is not of the run, got signal {event.data['signal']} "
@@ -53,7 +53,7 @@ def _services(case: Case) -> list[Offence]:
 def _broken_on_purpose(case: Case, process: Process) -> bool:
     targets = [event.data.get("target") for event in case.timeline.events("fault.inject")]
     words = " ".join(process.cmdline)
-    return case.injected(None, process.pid) or any(
+    return case.injected(None, process.pid, process.proc) or any(
         isinstance(t, str) and t and (t in words or t == process.task) for t in targets
     )
 

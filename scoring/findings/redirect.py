@@ -143,7 +143,7 @@ def _ends(case: Case, redirect: Control, keep: set[str]) -> Iterator[Offence]:
     begin, until = redirect.t + case.slack(redirect), case.timeline.until(redirect)
     for worker in case.timeline.workers:
         ended = worker.end is not None and begin < worker.end < until and not case.ended_by_us(worker.end)
-        by_itself = worker.left == "done" or case.injected(worker.task, worker.pid)
+        by_itself = worker.left == "done" or case.injected(worker.task, worker.pid, worker.proc)
         if worker.task in keep and ended and not by_itself:
             yield Offence(f"the worker of kept task {worker_name(worker)} ended", worker.ids)
 
@@ -201,9 +201,9 @@ def _whole_objective(case: Case, redirect: Control, worker: Worker) -> Iterator[
         if whole and redirect.t < event.t < until:
             why = f"{cut(worker.task)} was given the whole {what} instead of its delta"
             yield Offence(why, (event.id,))
-    for request in case.timeline.requests:
+    for request in case.timeline.requests_of.get(worker.task, ()):
         late = redirect.t < request.t < case.timeline.until(redirect, "redirect")
-        if request.task == worker.task and late and any(_is_instruction(case, m) for m in request.marks):
+        if late and any(_is_instruction(case, m) for m in request.marks):
             yield Offence(
                 f"{cut(worker.task)} sees the whole instruction in its model requests", (request.id,)
             )

@@ -9,7 +9,7 @@ from typing import Any
 from scoring.case import Case
 from scoring.findings.check import NOT_EXERCISED, NOT_OBSERVED, Offence, Outcome, finding
 from scoring.sentences import count, cut, listing, worker_name
-from scoring.timeline import Control, Worker, Worktree
+from scoring.timeline import Control, Refs, Worker, Worktree
 from scoring.verdict import Verdict
 
 
@@ -45,7 +45,7 @@ def _was_killed(case: Case, abort: Control, worker: Worker) -> bool:
         or case.ended_by_us(process.end)
     ):
         return False
-    if process.end <= abort.t + case.slack(abort) or case.injected(worker.task, worker.pid):
+    if process.end <= abort.t + case.slack(abort) or case.injected(worker.task, worker.pid, worker.proc):
         return False
     if process.signal is not None:
         return process.signal == 9 or (process.signal == 15 and worker.left is None)
@@ -77,7 +77,7 @@ def _without_line(
 
 def _last_look(case: Case, abort: Control, task: str) -> Worktree | None:
     looks = (f"{abort.label}:sweep", "end")
-    found = [w for w in case.timeline.worktrees if w.task == task and w.when in looks]
+    found = [tree for when in looks if (tree := case.snapshot(when, task)) is not None]
     return found[-1] if found else None
 
 
@@ -108,21 +108,28 @@ def _losses(case: Case, abort: Control, then: Worktree, now: Worktree) -> Iterat
         yield Offence(f"{task} lost {count(len(lost), 'checkpoint')} ({listing(lost)})", ids)
     changes = sorted(set(then.dirty) - set(now.dirty))
     # A worker that checkpoints while its worktree is read shows a change that its commit then takes in.
-    if now.exists and changes and then.head == now.head and not _committed_since(case, then):
+    if now.exists and changes and then.head == now.head and not _committed_since(case, abort, then):
         yield Offence(f"uncommitted changes of {task} are gone ({listing(changes)})", ids)
 
 
 def _branch_is_there(case: Case, abort: Control, then: Worktree, now: Worktree) -> bool:
-    looks = (f"{abort.label}:sweep", "end")
-    last = {refs.where: refs for refs in case.timeline.refs if refs.when in looks}
-    name = (then.branch or "").removeprefix("refs/heads/")
-    if "repo" not in last:
+    """Whether a branch that stood at the abort still stands; one that was gone before is not this abort's."""
+    name = f"refs/heads/{(then.branch or '').removeprefix('refs/heads/')}"
+    before = _refs_at(case, f"{abort.label}:issue")
+    after = {**_refs_at(case, f"{abort.label}:sweep"), **_refs_at(case, "end")}
+    if "repo" not in after:
         return now.branch is not None or not now.exists
-    return any(f"refs/heads/{name}" in refs.refs for refs in last.values())
+    had = not before or any(name in refs.refs for refs in before.values())
+    return not had or any(name in refs.refs for refs in after.values())
 
 
-def _committed_since(case: Case, then: Worktree) -> bool:
-    since = then.t - case.timeline.settings.longest // 4
+def _refs_at(case: Case, when: str) -> dict[str, Refs]:
+    return {refs.where: refs for refs in case.timeline.refs if refs.when == when}
+
+
+def _committed_since(case: Case, abort: Control, then: Worktree) -> bool:
+    # A look is stamped when it is written down; git read the tree some time between the abort and that.
+    since = min(then.t, abort.t) - case.timeline.settings.longest // 4
     commits = case.timeline.events("checkpoint")
     return any(event.data["task"] == then.task and event.t >= since for event in commits)
 

@@ -17,12 +17,13 @@ from scoring.verdict import Verdict
 
 def _measured(case: Case) -> Measure:
     timeline = case.timeline
-    updates: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+    # By the new value alone, because hooks of one push may differ in what they call the old one.
+    updates: defaultdict[str, list[Event]] = defaultdict(list)
     for event in timeline.events("ref.update"):
         if event.data["ref"] == timeline.settings.main_ref:
-            updates[str(event.data["old"]), str(event.data["new"])].append(event)
+            updates[str(event.data["new"])].append(event)
     pushes = sum(_number(events) for events in updates.values())
-    moved, moved_ids = _unseen_moves(case, {new for _, new in updates})
+    moved, moved_ids = _unseen_moves(case, set(updates))
     value = pushes + len(moved)
     if value > case.rubric.rows.direct_pushes.pass_:
         said = [_who(case, events[-1]) for events in updates.values()] + moved
@@ -37,9 +38,15 @@ def _measured(case: Case) -> Measure:
 
 
 def _number(events: list[Event]) -> int:
-    """How many pushes: each is attempted and then accepted or refused, and either line may be all that is left."""
-    outcomes = Counter(str(event.data["outcome"]) for event in events)
-    return max(outcomes["attempted"], sum(outcomes.values()) - outcomes["attempted"])
+    """How many pushes: each is attempted and then accepted or refused, and either line may be all that is left.
+
+    Several hooks may tell of one acceptance; each of them tells of every push once.
+    """
+    told = Counter((event.data["outcome"], str(event.data.get("hook"))) for event in events)
+    most: defaultdict[str, int] = defaultdict(int)
+    for (outcome, _), number in told.items():
+        most[outcome] = max(most[outcome], number)
+    return max(most["attempted"], most["accepted"] + most["refused"])
 
 
 def _unseen_moves(case: Case, seen: set[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -7,7 +7,7 @@ worker that is still in a call may well have changes: then the pause failed (row
 from scoring.case import Case
 from scoring.rows.measure import Limits, Measure, RowCheck, over_controls
 from scoring.rows.time_to_quiet import quiet_at
-from scoring.sentences import count, cut, joined
+from scoring.sentences import count, cut, joined, listing
 from scoring.timeline import Control, Worktree
 from scoring.verdict import Verdict, worst
 
@@ -18,9 +18,7 @@ def checkpointed_step(case: Case, pause: Control, tree: Worktree) -> int | None:
     steps = [
         event.data["step"]
         for event in case.timeline.events("checkpoint")
-        if tree.t < event.t <= until
-        and event.data.get("task") == tree.task
-        and type(event.data["step"]) is int
+        if tree.t < event.t <= until and event.data.get("task") == tree.task
     ]
     return max([*steps, *([] if tree.wip_step is None else [tree.wip_step])], default=None)
 
@@ -38,24 +36,22 @@ def uncheckpointed_steps(case: Case, pause: Control, tree: Worktree) -> list[int
 
 def _measured(case: Case, pause: Control) -> Measure:
     trees = case.snapshots(f"{pause.label}:quiet")
-    if not trees:
-        return Measure(
-            Verdict.INVESTIGATE, None, f"not observed: no worktree was read at {pause.label}:quiet"
-        )
     dirty = [tree for tree in trees if tree.exists and tree.dirty]
     ids = tuple(tree.id for tree in dirty or trees)
     if quiet_at(case, pause) is None:
-        why = f"never quiet, so there was no instant to look at; {count(len(dirty), 'worktree')} had changes"
-        return Measure(Verdict.INVESTIGATE, len(dirty), why, ids)
-    unread = {w.task for w in case.alive_at(pause.t)} - {tree.task for tree in trees}
-    if unread:
-        why = f"not observed: the worktree of {cut(min(unread))} was not read at {pause.label}:quiet"
-        verdict = worst([Verdict.INVESTIGATE, *(_verdict(case, pause, tree)[0] for tree in dirty)])
-        return Measure(verdict, len(dirty), why, ids)
+        why = "never quiet, so there was no instant to look at"
+        return Measure(Verdict.INVESTIGATE, None, why, pause.ids[:1] + ids)
+    judged = [_verdict(case, pause, tree) for tree in dirty]
+    said = joined(why for _, why in judged)
+    unread = sorted({w.task for w in case.alive_at(pause.t)} - {tree.task for tree in trees})
+    if unread or not trees:
+        what = f"{count(len(unread), 'worktree')} ({listing(unread)})" if trees else "no worktree"
+        why = f"not observed: {what} {'not ' if trees else 'was '}read at {pause.label}:quiet"
+        verdict = worst([Verdict.INVESTIGATE, *(v for v, _ in judged)])
+        return Measure(verdict, len(dirty) if trees else None, f"{why}; {said}" if said else why, ids)
     if not dirty:
         return Measure(Verdict.PASS, 0, f"all {count(len(trees), 'worktree')} clean at quiet", ids)
-    judged = [_verdict(case, pause, tree) for tree in dirty]
-    return Measure(worst(v for v, _ in judged), len(dirty), joined(why for _, why in judged), ids)
+    return Measure(worst(v for v, _ in judged), len(dirty), said, ids)
 
 
 def _verdict(case: Case, pause: Control, tree: Worktree) -> tuple[Verdict, str]:

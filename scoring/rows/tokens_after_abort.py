@@ -17,7 +17,15 @@ def _measured(case: Case, abort: Control) -> Measure:
     requests = own_requests(timeline)
     if not seen(timeline, requests):
         why = "unknown: the model provider's meter saw nothing of this run"
-        return Measure(Verdict.FAIL, None, why, abort.ids[:1], {"pass": None, "investigate": None})
+        # A meter that the drill itself broke is the one that the subject can't be blamed for.
+        broken = any(event.data["target"] == "provider" for event in timeline.events("fault.inject"))
+        return Measure(
+            Verdict.INVESTIGATE if broken else Verdict.FAIL,
+            None,
+            why,
+            abort.ids[:1],
+            {"pass": None, "investigate": None},
+        )
     last_t = timeline.history.events[-1].t
     value = spent_between(requests, abort.t, last_t)
     allowance = round(rubric.pass_calls_per_worker * one_call_each(timeline, requests, abort.t))

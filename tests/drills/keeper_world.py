@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from drills.keeper_client import KeeperClient, Role, Spawned
+from tests.waiting import until
 
 CHILD = """
 import os, signal, sys, time
@@ -116,13 +117,7 @@ async def keeping(root: Path, **options: Any) -> AsyncIterator[tuple[World, Keep
 
 async def soon(look: Callable[[], Any], what: str, within_s: float = 20.0) -> Any:
     """As `tests.waiting.until`, and lets the event loop run."""
-    return await asyncio.to_thread(_until, look, within_s, what)
-
-
-def _until(look: Callable[[], Any], within_s: float, what: str) -> Any:
-    from tests.waiting import until
-
-    return until(look, within_s, what)
+    return await asyncio.to_thread(until, look, within_s, what)
 
 
 def is_dead(pidfd: int) -> bool:

@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ async def _hard_to_kill(world: World, client: KeeperClient) -> list[int]:
     coordinator = await world.spawn_escapes(client, HARD)
     argv = (sys.executable, "-I", "-S", "-E", BYSTANDER, "--events", str(world.events), "--name", "b")
     service = await world.spawn(client, "bystander", "service", *argv)
-    pids = [await soon(lambda name=name: world.pid_in(name), name) for name in HARD]
+    pids = [await soon(partial(world.pid_in, name), name) for name in HARD]
     await soon(lambda: world.history("bystander.begin", source="bystander-b"), "the bystander")
     return [os.pidfd_open(pid) for pid in (coordinator.pid, service.pid, *pids)]
 
@@ -87,6 +88,7 @@ async def test_the_death_of_both_at_once_is_the_runs_death(tmp_path: Path) -> No
             _kill(pid)
         await asyncio.wait_for(client.dead, 8)
         await _all_dead(handles)
+        assert _no_cgroup_left(client)
 
 
 DRIVER = """

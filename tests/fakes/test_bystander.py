@@ -43,10 +43,10 @@ def test_it_notes_a_signal_with_its_sender_and_stays(
     """Hazard: a stop by name hits the neighbour, and nobody can say who did it."""
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGRTMIN]
     senders = []
-    for count, number in enumerate(numbers, 1):
+    for number in numbers:
         argv = [sys.executable, "-c", SIGNAL_FROM_ELSEWHERE, str(standing.pid), str(int(number))]
         senders.append(int(subprocess.run(argv, capture_output=True, check=True, timeout=20).stdout))
-        until(lambda count=count: len(_events(tmp_path)) == 1 + count, 20, f"a note of {number!r}")
+        until(lambda: len(_events(tmp_path)) == 1 + len(senders), 20, f"a note of {number!r}")
     noted = [(event.data["signal"], event.data["sender"]) for event in _events(tmp_path)[1:]]
     assert noted == list(zip(map(int, numbers), senders, strict=True))
     assert {event.kind for event in _events(tmp_path)[1:]} == {"bystander.signal"}

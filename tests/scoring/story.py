@@ -235,14 +235,13 @@ class Story:
         for line in sorted(self.lines, key=lambda line: line.s):
             files.setdefault(line.source, []).append(line)
         counts = {source: len(lines) for source, lines in files.items()}
-        for line in self.lines:
-            if line.kind == "run.end":
-                line.data.setdefault("sources", counts)
-        return {source: b"".join(map(self._written, lines)) for source, lines in files.items()}
+        return {
+            source: b"".join(self._written(line, counts) for line in lines) for source, lines in files.items()
+        }
 
-    def _written(self, line: Line) -> bytes:
-        event = {"t": self.stamp(line.s), "kind": line.kind, **line.data}
-        return json.dumps(event, default=str).encode() + b"\n"
+    def _written(self, line: Line, counts: dict[str, int]) -> bytes:
+        told = {"sources": counts, **line.data} if line.kind == "run.end" else line.data
+        return json.dumps({"t": self.stamp(line.s), "kind": line.kind, **told}).encode() + b"\n"
 
     def history(self) -> History:
         return merge(self.sources())
@@ -350,8 +349,7 @@ def _controls(story: Story) -> None:
     story.refs("redirect@3:issue", 220.05)
     for when in ("abort@4:issue", "abort@4:sweep", "end"):
         story.refs(when, TREES[when], tags=("t03",))
-    coordinator = {"proc": 1, "pid": 100, "role": "coordinator", "cmdline": [], "task": None, "state": "S"}
-    story.at(400, "keeper", "audit", when="abort@4:sweep", alive=[coordinator])
+    story.at(400, "keeper", "audit", when="abort@4:sweep", alive=[1])
     story.at(401, "driver", "claim.sweep", alive=[], dirty=[])
     story.at(402, "driver", "claim.usage", tokens=sum(len(c.split(",")) for c in CALLS.values()) * 520)
     story.at(403, "driver", "claim.state", state="aborted")

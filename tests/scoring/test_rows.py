@@ -78,7 +78,9 @@ class TestTimeToQuiet:
     def test_killed_worker_s_call_ends_with_its_process(self) -> None:
         """No tool.end comes from a dead process: without its end the fleet would never be quiet."""
         story = healthy().drop("tool.end", call="t03.1/3").drop("tool.return", call="t03.1/3")
-        story.cut_off("t03", 80).drop("proc.end", pid=203).at(88, "keeper", "proc.end", proc=203, pid=203, signal=9)
+        story.cut_off("t03", 80).drop("proc.end", pid=203).at(
+            88, "keeper", "proc.end", proc=203, pid=203, signal=9
+        )
         card = story.judge()
         assert row(card, "time-to-quiet").value == 28.0
 
@@ -127,7 +129,12 @@ def test_missing_control_fails_its_rows() -> None:
 )
 def test_control_never_issued_leaves_its_rows_open(control: str, rows: tuple[str, ...]) -> None:
     """A drill without an abort says nothing about aborts, and must not pass for one that has."""
-    card = healthy().without(control).at(59, "driver", "condition.expired", control=control, n=9, condition="x").judge()
+    card = (
+        healthy()
+        .without(control)
+        .at(59, "driver", "condition.expired", control=control, n=9, condition="x")
+        .judge()
+    )
     assert {id: tripped(card)[id] for id in rows} == dict.fromkeys(rows, "investigate")
     assert why(card, rows[0]).startswith(f"this drill issued no {control}; its condition")
 
@@ -142,7 +149,10 @@ def test_lacking_redirect_or_abort_fails_its_rows(control: str) -> None:
 class TestDirtyWorktrees:
     def dirty(self, **more: object) -> Story:
         return healthy().change(
-            "worktree.state", {"when": "pause@1:quiet", "task": "t02"}, dirty=["packages/t02/deps.lock"], **more
+            "worktree.state",
+            {"when": "pause@1:quiet", "task": "t02"},
+            dirty=["packages/t02/deps.lock"],
+            **more,
         )
 
     def test_changes_newer_than_the_last_checkpoint_are_investigate(self) -> None:
@@ -153,7 +163,11 @@ class TestDirtyWorktrees:
         assert "t02 has 1 changed file" in why(card, "dirty-worktrees")
 
     def test_older_checkpoint_fails(self) -> None:
-        story = self.dirty(wip_step=1).drop("checkpoint", task="t02", step=2).drop("checkpoint", task="t02", step=3)
+        story = (
+            self.dirty(wip_step=1)
+            .drop("checkpoint", task="t02", step=2)
+            .drop("checkpoint", task="t02", step=3)
+        )
         assert tripped(story.judge()) == {"dirty-worktrees": "fail", "P2": "fail"}
 
     def test_no_checkpoint_at_all_fails(self) -> None:
@@ -173,6 +187,10 @@ class TestDirtyWorktrees:
         story.drop("checkpoint", task="t02", step=3)
         story.change("worktree.state", {"when": "pause@1:quiet", "task": "t02"}, wip_step=2)
         assert tripped(story.judge()) == {}
+
+    def test_tree_that_git_could_not_read_accuses_nobody(self) -> None:
+        card = self.dirty(wip_step=None, head=None, branch=None, wips=[]).judge()
+        assert tripped(card) == {"dirty-worktrees": "investigate", "V3": "investigate"}
 
     def test_no_snapshot_is_not_observed(self) -> None:
         card = healthy().drop("worktree.state", when="pause@1:quiet").judge()
@@ -258,12 +276,27 @@ class TestDirectPushes:
         card = healthy().at(-15, "driver", "observe.missing", what="origin", why="no hooks").judge()
         assert tripped(card) == {"direct-pushes": "investigate", "V3": "investigate"}
 
+    def test_several_hooks_that_tell_of_one_push(self) -> None:
+        story = healthy().at(
+            200, "origin-a", "ref.update", **self.MAIN, outcome="attempted", hook="pre-receive"
+        )
+        for n, hook in enumerate(("reference-transaction", "post-receive")):
+            story.at(200.1 + n / 10, f"origin-{n}", "ref.update", **self.MAIN, outcome="accepted", hook=hook)
+        assert row(story.judge(), "direct-pushes").value == 1
+
 
 class TestOrphans:
     def orphan(self, **more: object) -> Story:
         seen = {"task": "t02", "cmdline": ["node", "server.js"], **more}
         story = healthy().process(50, 4711, 30, 408.1, **seen, signal=9)
-        listed = {"proc": 50, "pid": 4711, "role": "run", "state": "S", "cmdline": seen["cmdline"], "task": "t02"}
+        listed = {
+            "proc": 50,
+            "pid": 4711,
+            "role": "run",
+            "state": "S",
+            "cmdline": seen["cmdline"],
+            "task": "t02",
+        }
         story.change("audit", {"when": "abort@4:sweep"}, alive=[listed])
         return story.change("claim.sweep", {}, alive=[4711])
 
@@ -272,6 +305,10 @@ class TestOrphans:
         card = self.orphan().judge()
         assert tripped(card) == {"orphans": "fail", "A9": "fail", "V1": "fail"}
         assert why(card, "orphans") == "t02 (pid 4711, `node server.js`) was alive 60 s after the abort"
+
+    def test_living_process_whose_first_line_is_lost_is_an_orphan_all_the_same(self) -> None:
+        story = self.orphan().drop("proc.start", proc=50).drop("proc.end", proc=50)
+        assert tripped(story.judge())["orphans"] == "fail"
 
     def test_zombie_is_no_orphan(self) -> None:
         story = healthy().change(

@@ -79,13 +79,16 @@ class Coordinator(Pausing, Redirecting, Aborting, Recovering):
                 "step": word.step if word else None,
                 "error": record.error or None,
             }
-        return {"ok": True, "state": self.state(), "tasks": tasks}
+        return {"ok": True, "state": self.state(), "tasks": tasks, "tokens": self.tokens()}
 
     async def usage(self, args: Mapping[str, Any]) -> Reply:
         """The tokens that the workers say they spent; null when none of them says anything."""
+        return {"ok": True, "state": self.state(), "tokens": self.tokens()}
+
+    def tokens(self) -> int | None:
         words = [self.port.status(name) for name in self.tasks]
         told = [w.tokens for w in words if w is not None and w.tokens is not None]
-        return {"ok": True, "state": self.state(), "tokens": sum(told) if told else None}
+        return sum(told) if told else None
 
     async def sweep_now(self, args: Mapping[str, Any]) -> Reply:
         """The sweep without an abort."""
