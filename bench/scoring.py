@@ -1,8 +1,8 @@
 """What scoring and writing events cost, against the JSON work alone that neither can do without.
 
-Ratios in one run, the two sides interleaved, the best of several rounds each: on a shared machine only that is
-comparable. The history is synthetic: sixteen workers with a pause, a redirect and an abort, so that every check has
-something to look at.
+Ratios in one run, the two sides interleaved, the best of several rounds each: on a shared machine only that
+is comparable. The history is synthetic: sixteen workers with a pause, a redirect and an abort, so that
+every check has something to look at.
 """
 
 import json
@@ -47,16 +47,14 @@ def synthetic(events: int = 100_000) -> dict[str, bytes]:
             _step(at, worker, tools, task, pid, step, (step - 1) * STEP_S + number / 4)
         at(end + 2, worker, "worker.end", **me, reason="stop")
         at(end + 3, "keeper", "proc.end", proc=pid, pid=pid, status=0, signal=None)
-    return {
-        source: b"".join(line.encode() + b"\n" for _, line in sorted(found))
-        for source, found in lines.items()
-    }
+    return {source: b"".join(line.encode() + b"\n" for _, line in sorted(found)) for source, found in lines.items()}
 
 
 def _world(at: Callable[..., None], end: float) -> None:
     tasks = [f"t{number:02}" for number in range(1, WORKERS + 1)]
     config = {
-        "speed": SPEED, "L_s": 30 / SPEED, "grace_s": 40 / SPEED, "kill_after_s": 10 / SPEED, "sweep_after_s": 60 / SPEED,
+        "speed": SPEED, "L_s": 30 / SPEED, "grace_s": 40 / SPEED, "kill_after_s": 10 / SPEED,
+        "sweep_after_s": 60 / SPEED,
         "workers": WORKERS, "tasks": tasks, "branch_prefix": "agent/r1/", "tag_prefix": "abandoned/r1/",
     }  # fmt: skip
     at(-20, "driver", "run.begin", run="r1", drill="bench", subject="synthetic", config=config)
@@ -95,9 +93,7 @@ def _step(at: Callable[..., None], worker: str, tools: str, task: str, pid: int,
     at(s + 25.5, worker, "boundary", task=task, step=step, saw="RUN")
 
 
-def _best(
-    ours: Callable[[], object], yardstick: Callable[[], object], rounds: int = ROUNDS
-) -> tuple[float, float]:
+def _best(ours: Callable[[], object], yardstick: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float]:
     """CPU seconds of the best round of each, the two interleaved."""
     best = [float("inf"), float("inf")]
     for _ in range(rounds):
@@ -112,10 +108,8 @@ def scoring_cost(events: int = 100_000) -> Ratio:
     """Merging, building and judging a history, against json.loads of its lines."""
     sources = synthetic(events)
     lines = [line for text in sources.values() for line in text.splitlines()]
-    ours, json_s = _best(
-        lambda: judge(merge(sources), Rubric()), lambda: [json.loads(line) for line in lines]
-    )
-    unit = f"judge {len(lines):,} events in {ours * 1e3:.0f} ms CPU / json.loads of the same lines in {json_s * 1e3:.0f} ms"
+    ours, json_s = _best(lambda: judge(merge(sources), Rubric()), lambda: [json.loads(line) for line in lines])
+    unit = f"judge {len(lines):,} events {ours * 1e3:.0f} ms CPU / json.loads {json_s * 1e3:.0f} ms"
     return Ratio("scoring", ours / json_s, 3.0, unit)
 
 

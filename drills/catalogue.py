@@ -51,7 +51,9 @@ def subjects() -> list[Entry]:
 
 def events() -> list[Entry]:
     """Kinds of events in a history."""
-    return [Entry(kind.name, kind.says, f"{kind.source}: {', '.join(sorted(kind.required))}") for kind in KINDS.values()]
+    return [
+        Entry(kind.name, kind.says, f"{kind.source}: {', '.join(sorted(kind.required))}") for kind in KINDS.values()
+    ]
 
 
 TOPICS: dict[str, Callable[[], list[Entry]]] = {

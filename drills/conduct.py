@@ -72,7 +72,13 @@ class Conductor:
     """One run of one drill against one subject."""
 
     def __init__(
-        self, drill: Drill, drill_text: str, adapter: Adapter, out: Path, repo: Path | None, view: View | None = None
+        self,
+        drill: Drill,
+        drill_text: str,
+        adapter: Adapter,
+        out: Path,
+        repo: Path | None,
+        view: View | None = None,
     ) -> None:
         self.drill, self.adapter = drill, adapter
         self.world = worlds.create(drill, out, repo)
@@ -190,7 +196,9 @@ class Conductor:
         """run.begin, with everything that scoring needs to know."""
         drill, world, real = self.drill, self.world, self.drill.real
         instructions = [step.instruction for step in drill.controls if step.instruction]
-        drops = sum(1 for said in instructions for word in worlds.expected_table(drill, said).values() if word == "drop")
+        drops = sum(
+            1 for said in instructions for word in worlds.expected_table(drill, said).values() if word == "drop"
+        )
         adds = sum(len(said.adds) for said in instructions)
         config = {
             "speed": drill.speed,
@@ -205,11 +213,24 @@ class Conductor:
             "tag_prefix": f"abandoned/{world.run_id}/",
             "wall_offset_ns": time.time_ns() - time.monotonic_ns(),
             "new_tasks_max": max(drops, adds),
+            "marks": {
+                "instruction": [world.mark("instruction", k) for k in range(1, len(instructions) + 1)],
+                "deltas": [
+                    world.mark("delta", f"{k}.{index}")
+                    for k, said in enumerate(instructions, 1)
+                    for index in range(1, len(said.changes) + 1)
+                ],
+            },
             "success_exit": list(self.adapter.capabilities.success_exit),
             "pause_means": self.adapter.capabilities.pause_means,
         }
         self._journal.write(
-            "run.begin", run=world.run_id, drill=drill.name, subject=self.adapter.name, config=config, version=VERSION
+            "run.begin",
+            run=world.run_id,
+            drill=drill.name,
+            subject=self.adapter.name,
+            config=config,
+            version=VERSION,
         )
 
     async def _put_to_work(self, host: AdapterHost, site: DriverSite) -> bool:
@@ -323,7 +344,12 @@ class Conductor:
 
 
 async def conduct(
-    drill: Drill, drill_text: str, adapter: Adapter, out: Path, repo: Path | None = None, view: View | None = None
+    drill: Drill,
+    drill_text: str,
+    adapter: Adapter,
+    out: Path,
+    repo: Path | None = None,
+    view: View | None = None,
 ) -> Conducted:
     """Conduct one drill; see `Conductor`. Raises UsageProblem when the world cannot be made at all."""
     try:

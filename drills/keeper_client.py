@@ -172,8 +172,7 @@ class KeeperClient:
         """Everything of the run that is alive now, zombies left out; the history gets it as `audit`."""
         answer = await self._ask(f"the audit {when!r}", do="audit", when=when)
         return [
-            Alive(p["proc"], p["pid"], p["role"], tuple(p["cmdline"]), p["task"], p["state"])
-            for p in answer["alive"]
+            Alive(p["proc"], p["pid"], p["role"], tuple(p["cmdline"]), p["task"], p["state"]) for p in answer["alive"]
         ]
 
     async def signal(self, proc: int, number: int) -> None:

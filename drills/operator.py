@@ -131,7 +131,11 @@ class Operator:
         )
         drops = tuple(path for task in said.drops for path in files.get(task, []))
         adds = tuple(
-            {"task": add.task, "title": add.title, "files": list(add.files or (f"packages/{add.task}/deps.lock",))}
+            {
+                "task": add.task,
+                "title": add.title,
+                "files": list(add.files or (f"packages/{add.task}/deps.lock",)),
+            }
             for add in said.adds
         )
         text = f"{said.text} {self._world.mark('instruction', number)}"
@@ -146,12 +150,21 @@ class Operator:
         else:
             ack = outcome.value
             self._journal.write(
-                "control.ack", control=control, n=n, state=ack.state, changed=ack.changed, detail=_plain(ack.detail)
+                "control.ack",
+                control=control,
+                n=n,
+                state=ack.state,
+                changed=ack.changed,
+                detail=_plain(ack.detail),
             )
             if ack.sweep is not None:
                 sweep = _plain(ack.sweep)
                 self._journal.write(
-                    "claim.sweep", control=control, n=n, alive=sweep.get("alive", []), dirty=sweep.get("dirty", [])
+                    "claim.sweep",
+                    control=control,
+                    n=n,
+                    alive=sweep.get("alive", []),
+                    dirty=sweep.get("dirty", []),
                 )
 
     async def collect_claims(self, *, final: bool = False) -> None:
@@ -170,6 +183,7 @@ class Operator:
             self._once("claim.stalled", {"task": str(entry.get("task")), "entry": _plain(entry)})
         for table in claims.tables:
             self._once("claim.table", {"n": table.n, "tasks": dict(table.tasks), "written_t": table.written_t})
+        self._journal.write("claims.collected", final=final)
         if final and claims.usage_tokens is not None:
             self._once("claim.usage", {"tokens": claims.usage_tokens})
         if final and claims.state is not None:

@@ -255,11 +255,13 @@ class Drill(Part):
         """Real seconds of a drill duration."""
         return seconds / self.speed
 
-    def with_options(
-        self, workers: int | None = None, speed: float | None = None, seed: int | None = None
-    ) -> "Drill":
+    def with_options(self, workers: int | None = None, speed: float | None = None, seed: int | None = None) -> "Drill":
         """The drill with options of the command line. Raises UsageProblem as `load` does."""
-        options: dict[str, Any] = {"speed": speed, "seed": seed, "fleet": {"workers": workers} if workers else None}
+        options: dict[str, Any] = {
+            "speed": speed,
+            "seed": seed,
+            "fleet": {"workers": workers} if workers else None,
+        }
         return self.changed({key: value for key, value in options.items() if value is not None}, "the options")
 
     def changed(self, patch: Mapping[str, Any], source: str) -> "Drill":

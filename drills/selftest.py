@@ -82,10 +82,10 @@ def compare(twin: Twin, scorecard: Scorecard, bundle: str, trouble: tuple[str, .
     found = found_in(scorecard)
     accused = found - twin.must - twin.may - UNMEASURED
     unmeasured = bool(found & UNMEASURED - twin.must)
-    innocent = not twin.must and not twin.may and not unmeasured
-    if innocent and scorecard.verdict is not Verdict.PASS and not accused:
-        accused = frozenset(row.id for row in scorecard.rows if row.verdict is not Verdict.PASS)
-    missed = twin.must - found
+    looked = frozenset(row.id for row in scorecard.rows if row.verdict is Verdict.INVESTIGATE)
+    if not (twin.must or unmeasured):
+        accused |= looked - twin.look
+    missed = (twin.must - found) | (twin.look - looked)
     return Checked(
         twin.name, scorecard.verdict.value, tuple(sorted(found)), tuple(sorted(missed)), tuple(sorted(accused)),
         bundle, trouble, unmeasured,

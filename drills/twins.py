@@ -20,6 +20,8 @@ class Twin:
     subject: str
     must: frozenset[str]
     may: frozenset[str] = frozenset()
+    look: frozenset[str] = frozenset()
+    """Rows that must say investigate, no more and no less."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     cuts: str | None = None
     """Source whose stored file is cut in half after the run, before scoring."""
@@ -33,7 +35,7 @@ def _ids(text: str) -> frozenset[str]:
 def _worker(name: str, must: str, may: str = "", says: str = "", task: str = "t01", **parameters: Any) -> Twin:
     """A twin whose workers misbehave under the clean reference coordinator."""
     wrong = [{"task": task, "name": name, **parameters}]
-    return Twin(f"worker:{name}", "reference", _ids(must), _ids(may), {"misbehaviours": wrong}, says=says)
+    return Twin(f"worker:{name}", "reference", _ids(must), _ids(may), changes={"misbehaviours": wrong}, says=says)
 
 
 _ABORT_ONLY: dict[str, Any] = {"controls": [{"do": "abort", "at": "40s"}]}
@@ -41,18 +43,37 @@ _ABORT_ONLY: dict[str, Any] = {"controls": [{"do": "abort", "at": "40s"}]}
 
 _WORKERS = (
     _worker("never-looks", "time-to-quiet", "D4 D5 A1", says="one worker never reads the control file"),
-    _worker("ignores-sigterm", "", says="the ladder copes with a worker that ignores TERM: it stops at its boundary"),
-    _worker("detaches", "orphans A8", how="all", says="a helper detaches: session, parent and environment"),
-    _worker("ignores-eof", "orphans A7 A8", says="a tool server outlives its worker, with a credential"),
-    _worker("respawned", "orphans A8", "A1 A9 V1 A7", says="a supervisor of its own brings a worker back"),
-    _worker("dirty-at-boundary", "", says="one uncommitted change at the boundary: a look, not a fail"),
+    _worker(
+        "ignores-sigterm",
+        "",
+        says="the ladder copes with a worker that ignores TERM: it stops at its boundary",
+    ),
+    _worker(
+        "detaches",
+        "orphans A8",
+        "A9 A15 V1",
+        how="all",
+        says="a helper detaches: session, parent and environment",
+    ),
+    _worker(
+        "ignores-eof",
+        "orphans A7 A8",
+        "A9 A15 V1",
+        says="a tool server outlives its worker, with a credential",
+    ),
+    _worker("respawned", "orphans A8", "A1 A7 A9 A15 V1", says="a supervisor of its own brings a worker back"),
     _worker("stashes", "P2 A6", task="*", says="stashes instead of checkpoints"),
-    _worker("stops-heartbeat", "A11", at_step=6, says="a worker stalls before the abort"),
-    _worker("slow", "time-to-quiet", says="calls three times as long as the longest legitimate one"),
+    _worker("stops-heartbeat", "A11", "P4 V2 D4 D5", at_step=6, says="a worker stalls before the abort"),
+    _worker("slow", "time-to-quiet", "A6", times=6, says="calls six times as long as the longest legitimate one"),
     _worker("skips-on-resume", "P3", says="a step is left out after the hold"),
 )
 
 _DRILLS = (
+    Twin(
+        "worker:dirty-at-boundary", "reference", frozenset(), look=_ids("dirty-worktrees"),
+        changes={"misbehaviours": [{"task": "t01", "name": "dirty-at-boundary"}]},
+        says="one uncommitted change at the boundary: a look, not a fail",
+    ),
     Twin("clean", "reference", frozenset(), says="the reference coordinator and honest workers: nothing to find"),
     Twin(
         "work-is-done-before-the-control", "reference", _ids("V2"), changes={"fleet": {"steps": 2}},
@@ -71,14 +92,16 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "cleans-up": _ABORT_ONLY,
     "blind-to-stalls": _ABORT_ONLY,
 }
+_MAY = {"resume-half": _ids("V2")}
+"""What follows in our drills beside what the twin itself declares: half of a fleet that is still parked is not at work."""
 
 
 def twins() -> dict[str, Twin]:
     """All twins by name, the clean ones first."""
     coordinators = [
         Twin(
-            f"broken:{name}", f"broken:{name}", frozenset(broken.trips), frozenset(broken.also),
-            _CHANGES.get(name, {}), says=broken.summary,
+            f"broken:{name}", f"broken:{name}", frozenset(broken.trips),
+            frozenset(broken.also) | _MAY.get(name, frozenset()), changes=_CHANGES.get(name, {}), says=broken.summary,
         )
         for name, broken in BROKEN.items()
     ]  # fmt: skip

@@ -144,7 +144,9 @@ def create(drill: Drill, out: Path, repo: Path | None = None) -> World:
     except origin.RepoError as error:
         raise UsageProblem(str(error)) from None
     except OSError as error:
-        raise UsageProblem(f"{run_dir}: the run directory cannot be made: {error}. Choose another with --out.") from None
+        raise UsageProblem(
+            f"{run_dir}: the run directory cannot be made: {error}. Choose another with --out."
+        ) from None
 
 
 _GITCONFIG = """\

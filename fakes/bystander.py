@@ -28,9 +28,7 @@ def stand_by(events: str, name: str) -> None:
         info = signal.sigwaitinfo(signals)
         if info.si_signo == signal.SIGTERM and info.si_pid == parent:
             break
-        journal.write(
-            "bystander.signal", name=name, signal=info.si_signo, sender=info.si_pid, uid=info.si_uid
-        )
+        journal.write("bystander.signal", name=name, signal=info.si_signo, sender=info.si_pid, uid=info.si_uid)
     journal.write("bystander.end", name=name)
     journal.close()
 

@@ -110,9 +110,7 @@ def install_hooks(path: Path, *, events: Path) -> None:
     hooks = path / "hooks"
     hooks.mkdir(exist_ok=True)
     quoted = shlex.quote(str(config))
-    scripts = {
-        name: f"#!/bin/sh\nexec {program} {name} {quoted}\n" for name in ("pre-receive", "post-receive")
-    }
+    scripts = {name: f"#!/bin/sh\nexec {program} {name} {quoted}\n" for name in ("pre-receive", "post-receive")}
     scripts["reference-transaction"] = _TRANSACTION.format(main=MAIN, hook=program, config=quoted)
     for name, script in scripts.items():
         (hooks / name).write_text(script, encoding="utf-8")

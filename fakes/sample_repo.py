@@ -100,9 +100,7 @@ def _readme(packages: int) -> str:
 def tasks(packages: int, n: int) -> list[Task]:
     """The first `n` tasks of the sample, one for each package. ValueError when there are fewer packages."""
     if not 1 <= n <= packages:
-        raise ValueError(
-            f"{n} tasks need {n} packages, and the sample has {packages}: ask for 1 to {packages}"
-        )
+        raise ValueError(f"{n} tasks need {n} packages, and the sample has {packages}: ask for 1 to {packages}")
     return [
         Task(task_id(number), f"Move packages/p{number:02d} to 4.0.0", (f"packages/p{number:02d}/deps.lock",))
         for number in range(1, n + 1)
@@ -118,9 +116,7 @@ def clone_user_repo(path: Path, origin_path: Path) -> str:
     if not path.is_dir():
         raise RepoError(f"{path} is not a folder: name the top folder of a git repository")
     if not ((path / ".git").exists() or (path / "HEAD").is_file()):
-        raise RepoError(
-            f"{path} is not a git repository: name the folder that holds .git, or a bare repository"
-        )
+        raise RepoError(f"{path} is not a git repository: name the folder that holds .git, or a bare repository")
     try:
         return copy_head(origin_path, path)
     except RepoError as error:

@@ -94,9 +94,7 @@ class Shelf:
         if event is None:
             return Line(one_line(event_id, 120), "–", "not in this history", "")
         keys = " ".join(f"{one_line(key, 40)}={compact(value, 240)}" for key, value in event.data.items())
-        return Line(
-            one_line(event_id, 120), self._clock.label(event.t), one_line(event.kind, 40), one_line(keys, 600)
-        )
+        return Line(one_line(event_id, 120), self._clock.label(event.t), one_line(event.kind, 40), one_line(keys, 600))
 
     def _control(self, part: Row | Finding) -> str:
         return GROUPS[group_of(part.id)][1] if isinstance(part, Finding) else row_words(part.id).control
@@ -109,9 +107,7 @@ class Shelf:
         if part.id not in _GIT_ROWS | _GIT_FINDINGS:
             return ()
         names = sorted(self._material.git, key=lambda name: (control not in name, name))[:FILES_MAX]
-        return tuple(
-            (one_line(name, 120), visible(self._material.git[name], FILE_INLINE_MAX)) for name in names
-        )
+        return tuple((one_line(name, 120), visible(self._material.git[name], FILE_INLINE_MAX)) for name in names)
 
 
 def relevant(audits: Iterable[Audit], control: str) -> Audit | None:

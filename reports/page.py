@@ -108,10 +108,7 @@ def render(material: Material) -> str:
             charts=plots.charts(material, shown),
             listings=shelf.listings()[:LISTINGS_MAX],
             listings_more=max(0, len(material.timeline.audits) - LISTINGS_MAX),
-            git=[
-                (name, visible(material.git[name], GIT_FILE_MAX))
-                for name in sorted(material.git)[:GIT_FILES_MAX]
-            ],
+            git=[(name, visible(material.git[name], GIT_FILE_MAX)) for name in sorted(material.git)[:GIT_FILES_MAX]],
             git_more=max(0, len(material.git) - GIT_FILES_MAX),
             damage=_damage(material),
             environment=_pairs(material.environment),
@@ -201,8 +198,7 @@ def _worker(lane: Lane, shown: Picture, card: Scorecard) -> WorkerView:
         calls=len(lane.child) + len(lane.own),
         checkpoints=len(lane.checkpoints),
         parked=f"{words.number(parked_s)} s" if lane.parked else "–",
-        lost=", ".join(f"{words.number(s)} s at {one_line(control, 24)}" for control, s in lost if s > 0)
-        or "–",
+        lost=", ".join(f"{words.number(s)} s at {one_line(control, 24)}" for control, s in lost if s > 0) or "–",
     )
 
 
@@ -224,10 +220,7 @@ def _facts(material: Material) -> list[tuple[str, str]]:
 
 def _damage(material: Material) -> list[str]:
     damage = material.timeline.history.damage
-    lines = [
-        f"{d.source}:{d.line}: {d.what}{' (torn last line of a killed writer)' if d.last else ''}"
-        for d in damage
-    ]
+    lines = [f"{d.source}:{d.line}: {d.what}{' (torn last line of a killed writer)' if d.last else ''}" for d in damage]
     shown = [one_line(line, 240) for line in lines[:20]]
     return shown + ([f"and {len(lines) - 20:,} more"] if len(lines) > 20 else [])
 

@@ -76,13 +76,9 @@ def tokens(timeline: Timeline, shown: Picture) -> Chart:
         edges = [low + width * i for i in range(BINS)]
 
         def paint(axes: Sequence[Any]) -> None:
-            axes[0].bar(
-                edges, [n / width for n in bins], width=width, align="edge", color="#3b6fb6", linewidth=0
-            )
+            axes[0].bar(edges, [n / width for n in bins], width=width, align="edge", color="#3b6fb6", linewidth=0)
             axes[0].set_ylabel("per drill second")
-            axes[1].fill_between(
-                [*edges, high], [*sums, total], step="post", color="#3b6fb6", alpha=0.18, lw=0
-            )
+            axes[1].fill_between([*edges, high], [*sums, total], step="post", color="#3b6fb6", alpha=0.18, lw=0)
             axes[1].step([*edges, high], [*sums, total], where="post", color="#3b6fb6", linewidth=1.6)
             axes[1].set_ylabel("in total")
 
@@ -179,9 +175,7 @@ def _bars(lost: Any) -> str:
         for text in axis.get_xticklabels():
             text.set_parse_math(False)  # a task's name is data, and `$` in it no formula
         rest = len(worst) - len(shown)
-        title = f"{label(name, 20)}, drill seconds" + (
-            f", the worst {len(shown)}; {rest} more" if rest else ""
-        )
+        title = f"{label(name, 20)}, drill seconds" + (f", the worst {len(shown)}; {rest} more" if rest else "")
         axis.set_title(title, loc="left", fontsize=9, color=INK, parse_math=False)
     return _uri(figure)
 
@@ -198,9 +192,7 @@ def _figure(
     for i, axis in enumerate(axes):
         axis.set_xlim(*span)
         axis.set_ylim(bottom=0)
-        axis.yaxis.set_major_formatter(
-            lambda value, _: number(value) if value < 1e4 else f"{value / 1e3:,.4g}k"
-        )
+        axis.yaxis.set_major_formatter(lambda value, _: number(value) if value < 1e4 else f"{value / 1e3:,.4g}k")
         for control in timeline.controls:
             tone, at = TONES.get(control.kind, FAINT), time.drill_s(control.t)
             axis.axvline(at, color=tone, linewidth=1.1)
@@ -251,9 +243,7 @@ def _uri(figure: Any) -> str:
 
     out = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": "stopdrill", "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # a glyph that its own font lacks is drawn by the browser's
+        warnings.simplefilter("ignore", UserWarning)  # a glyph that its own font lacks is drawn by the browser's
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     # Text stays text, in the reader's own font, because outlines would double the size.
     svg = out.getvalue().replace("'DejaVu Sans'", "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans'")
@@ -284,9 +274,7 @@ def _envelope(
     return edges, peaks, lows
 
 
-def _phases(
-    timeline: Timeline, shown: Picture, spent: Sequence[tuple[float, int]]
-) -> tuple[tuple[str, ...], ...]:
+def _phases(timeline: Timeline, shown: Picture, spent: Sequence[tuple[float, int]]) -> tuple[tuple[str, ...], ...]:
     """Tokens between one control and the next."""
     if not spent:
         return ()

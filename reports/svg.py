@@ -123,9 +123,7 @@ def _shape(lane: Lane, y: float, pitch: float, x: Callable[[int], float], pictur
     end_x = x(lane.alive.end) if lane.alive else 0.0
     killed = lane.ended and lane.signal is not None
     r = min(4.5, bar / 2)
-    cross = (
-        f"M{_n(end_x - r)} {_n(middle - r)}l{_n(2 * r)} {_n(2 * r)}m0 {_n(-2 * r)}l{_n(-2 * r)} {_n(2 * r)}"
-    )
+    cross = f"M{_n(end_x - r)} {_n(middle - r)}l{_n(2 * r)} {_n(2 * r)}m0 {_n(-2 * r)}l{_n(-2 * r)} {_n(2 * r)}"
     return Shape(
         anchor=lane.anchor,
         name=_name(lane),
@@ -158,9 +156,7 @@ def _marks(instants: Sequence[int], y: float, h: float, x: Callable[[int], float
     return "".join(f"M{_n(place)} {_n(y)}v{_n(h)}" for place in places)
 
 
-def _lines(
-    moments: Sequence[Moment], x: Callable[[int], float], width: float
-) -> tuple[tuple[Line, ...], float]:
+def _lines(moments: Sequence[Moment], x: Callable[[int], float], width: float) -> tuple[tuple[Line, ...], float]:
     """Lines whose labels never cover each other: a label goes to the first row in which it has room."""
     ends: list[float] = []
     placed: list[tuple[Moment, float, float, int]] = []
@@ -199,9 +195,7 @@ def _title(lane: Lane, picture: Picture) -> str:
     calls = count(len(lane.child) + len(lane.own), "tool call")
     parts = [f"{one_line(lane.task or 'no task', 60)}, attempt {lane.attempt}: {calls}"]
     if lane.alive:
-        parts.append(
-            f"alive {picture.clock.label(lane.alive.start)} to {picture.clock.label(lane.alive.end)}"
-        )
+        parts.append(f"alive {picture.clock.label(lane.alive.start)} to {picture.clock.label(lane.alive.end)}")
     parts.append(ending(lane))
     return ", ".join(parts)
 

@@ -44,9 +44,7 @@ def render(card: Scorecard) -> RenderableType:
 def plain(card: Scorecard) -> str:
     """The same in lines of text, ending with a line feed."""
     lines = [f"{card.verdict.value.upper()}  {_names(card)}", headline(card)]
-    lines += [
-        f"{_word(row)}  {one_line(row.id, 60):<20}{_measure(row)}  {one_line(row.why)}" for row in card.rows
-    ]
+    lines += [f"{_word(row)}  {one_line(row.id, 60):<20}{_measure(row)}  {one_line(row.why)}" for row in card.rows]
     for finding in card.findings:
         name = f"{one_line(finding.id, 12)} {one_line(finding.kind, 80)}"
         measure = f" ({', '.join([amount(finding), *limits(finding)])})" if finding.value is not None else ""

@@ -21,9 +21,7 @@ class RowWords(NamedTuple):
 
 
 ROWS: dict[str, RowWords] = {
-    "time-to-quiet": RowWords(
-        "Time to quiet", "How long after the pause was a tool call still running?", "pause"
-    ),
+    "time-to-quiet": RowWords("Time to quiet", "How long after the pause was a tool call still running?", "pause"),
     "dirty-worktrees": RowWords(
         "Dirty worktrees after pause", "How many worktrees held changes that no checkpoint has?", "pause"
     ),
@@ -91,9 +89,7 @@ def limits(part: Row | Finding) -> list[str]:
     for name in ("pass", "investigate"):
         limit = part.limits.get(name)
         if limit is not None:
-            symbol = (
-                part.unit if len(part.unit) < 3 else ""
-            )  # `s` belongs to a limit; `worktrees` only repeats
+            symbol = part.unit if len(part.unit) < 3 else ""  # `s` belongs to a limit; `worktrees` only repeats
             out.append(f"{name} {'' if limit == 0 else '≤ '}{number(limit)} {symbol}".rstrip())
     return out
 
@@ -107,9 +103,7 @@ def headline(card: Scorecard) -> str:
         case Verdict.FAIL:
             return f"This coordinator cannot be stopped as promised: {bad[Verdict.FAIL]} failed."
         case Verdict.INVESTIGATE if not card.complete:
-            return (
-                "The record of this run is cut short, so it cannot pass: what is missing may be what matters."
-            )
+            return "The record of this run is cut short, so it cannot pass: what is missing may be what matters."
         case Verdict.INVESTIGATE:
             return f"Nothing failed, but {bad[Verdict.INVESTIGATE]} could not be shown to be right."
         case _:

@@ -1,7 +1,8 @@
 """Assembling a timeline: which reader makes which records, and the indexes that many checks ask for.
 
-Speed matters: a drill has a hundred thousand events, so they are sorted by kind once and each kind is read in one plain
-loop. How a thing's beginning and end are decided stands with its readers, in `lives`, `calls` and `snapshots`.
+Speed matters: a drill has a hundred thousand events, so they are sorted by kind once and each kind is read
+in one plain loop. How a thing's beginning and end are decided stands with its readers, in `lives`, `calls`
+and `snapshots`.
 """
 
 from collections import defaultdict
@@ -63,7 +64,18 @@ def assemble(history: History) -> dict[str, Any]:
         "begin_t": begun[0].t if begun else first_t,
         "end_t": min(ended, default=last_t),
         "killed_t": killed_t,
+        "keeper_until": _keeper_until(reader, last_t),
     }
+
+
+def _keeper_until(reader: Reader, last_t: int) -> int:
+    """To the end, when the keeper came to its own end; otherwise to its last word."""
+    if reader.of("keeper.end"):
+        return last_t
+    return max(
+        (events[-1].t for source, events in reader.by_source.items() if source == "keeper" and events),
+        default=0,
+    )
 
 
 def _grouped(items: Iterable[T], key: Callable[[T], str]) -> dict[str, tuple[T, ...]]:

@@ -1,7 +1,7 @@
 """Tool calls and model requests: what was in flight from when to when.
 
-A tool call is in flight from the earlier of "issued" and "started". It ends when the tool says so; without that word it
-ends with its process, because a dead process writes nothing.
+A tool call is in flight from the earlier of "issued" and "started". It ends when the tool says so; without
+that word it ends with its process, because a dead process writes nothing.
 """
 
 from collections import defaultdict
@@ -27,8 +27,8 @@ def read_calls(reader: Reader, pids: Pids, workers: list[Worker]) -> list[ToolCa
 class _CallBuilder:
     """Joins what the worker says of a call with what the tool says of it.
 
-    Two workers on one task may use the same call ids, so a call belongs to the worker whose journal has the same
-    ending as the tool's. Where a tool writes under another name, the call id alone must do.
+    Two workers on one task may use the same call ids, so a call belongs to the worker whose journal has the
+    same ending as the tool's. Where a tool writes under another name, the call id alone must do.
     """
 
     def __init__(self, reader: Reader, pids: Pids, workers: list[Worker]) -> None:
@@ -73,7 +73,9 @@ class _CallBuilder:
         )
 
     def never_issued(self) -> list[ToolCall]:
-        """Calls that only the tool knows of, because their worker's own line was torn: they ran all the same."""
+        """Calls that only the tool knows of, because their worker's own line was torn: they ran all the
+        same.
+        """
         calls = []
         for key in self._starts.keys() - self._issues:
             event = self._starts[key]

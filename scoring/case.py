@@ -1,7 +1,8 @@
 """A case: one timeline under one rubric, with what every check asks of both.
 
-The questions answered here are the ones whose answer must be the same in every check: how late may things be, how long
-did a hold last, was the fleet at work when a control was issued, what did the drill expect of each task.
+The questions answered here are the ones whose answer must be the same in every check: how late may things
+be, how long did a hold last, was the fleet at work when a control was issued, what did the drill expect of
+each task.
 """
 
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from functools import cached_property
 
 from scoring.at_work import idle
 from scoring.rubric import Rubric
-from scoring.timeline import Control, Table, Timeline, Worker, Worktree
+from scoring.timeline import Control, Table, Timeline, ToolCall, Worker, Worktree
 from scoring.tolerance import Tolerance, tolerances
 
 
@@ -94,6 +95,21 @@ class Case:
     def unsure(self, control: Control) -> int:
         """How late the keeper's word on a process may be, at least: it reports an end some time after it."""
         return max(self.slack(control), self.timeline.settings.longest // 20)
+
+    def lives(self, worker: Worker, t: int) -> bool:
+        """Whether a worker's process lived at `t`, as the keeper saw.
+
+        One that the keeper never saw, or whose end comes after the keeper's own, would otherwise live for
+        ever.
+        """
+        return worker.proc is not None and worker.alive(t) and self._told(worker.end, t)
+
+    def flies(self, call: ToolCall, t: int) -> bool:
+        """Whether a call was in flight at `t`, and is not just one whose end nobody was left to see."""
+        return call.in_flight(t) and self._told(call.end, t)
+
+    def _told(self, end: int | None, t: int) -> bool:
+        return end is not None or t <= self.timeline.keeper_until
 
     def injected(self, task: str | None, pid: int, proc: int | None = None) -> bool:
         """Whether the drill itself broke this process, named by task, pid or the keeper's number."""

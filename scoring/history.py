@@ -1,12 +1,12 @@
 """The history: everything that the world saw, merged from one file per source into one order.
 
-Design. Each source appends to its own file and stamps its own events with CLOCK_MONOTONIC; the history is the merge
-of all files sorted on that stamp (ties keep file and line order, so the result is the same on any machine). Nothing
-is dropped silently: a line that cannot be read becomes `Damage`, and whether that matters is decided by a check (V4).
-A torn last line is the normal mark of a killed writer.
+Design. Each source appends to its own file and stamps its own events with CLOCK_MONOTONIC; the history is
+the merge of all files sorted on that stamp (ties keep file and line order, so the result is the same on any
+machine). Nothing is dropped silently: a line that cannot be read becomes `Damage`, and whether that matters
+is decided by a check (V4). A torn last line is the normal mark of a killed writer.
 
-An event's id is `source:line`; `sed -n LINEp events/SOURCE.jsonl` prints it.
-Not done here: meaning. See `scoring.timeline` for intervals and `scoring.rows`, `scoring.findings` for verdicts.
+An event's id is `source:line`; `sed -n LINEp events/SOURCE.jsonl` prints it. Not done here: meaning. See
+`scoring.timeline` for intervals and `scoring.rows`, `scoring.findings` for verdicts.
 """
 
 import json
@@ -67,7 +67,8 @@ _raw_decode = json.JSONDecoder().raw_decode
 def _parse(line: bytes) -> Any:
     """`json.loads(line)`, faster for a line that is one value and nothing around it.
 
-    Looking for encodings and white space costs as much as the value, and half of a scoring's time is spent here.
+    Looking for encodings and white space costs as much as the value, and half of a scoring's time is spent
+    here.
     """
     try:
         text = line.decode("utf-8")

@@ -1,13 +1,13 @@
 """Writing events: one JSON-lines file per source, one `write(2)` per event.
 
-Why a file per source: a writer that is killed in the middle of a line leaves a fragment, and in a shared file the
-fragment swallows the next writer's line. In a file of its own it can only cost the victim's last event, and no lock
-is needed. Where one file must have several writers one after another (the tool calls of one worker), `shared=True`
-frames each line with a line feed on both sides, so that a fragment stays alone.
+Why a file per source: a writer that is killed in the middle of a line leaves a fragment, and in a shared
+file the fragment swallows the next writer's line. In a file of its own it can only cost the victim's last
+event, and no lock is needed. Where one file must have several writers one after another (the tool calls of
+one worker), `shared=True` frames each line with a line feed on both sides, so that a fragment stays alone.
 
-Standard library only, and few modules of that: simulated workers import this.
-Not done here: merging, validation against the vocabulary (see `scoring.history`), and fsync. A drill is about
-processes that die, not about machines that lose power.
+Standard library only, and few modules of that: simulated workers import this. Not done here: merging,
+validation against the vocabulary (see `scoring.history`), and fsync. A drill is about processes that die,
+not about machines that lose power.
 """
 
 import json

@@ -1,15 +1,17 @@
 """Judging: a history and a rubric in, a scorecard out. Pure and deterministic.
 
-A check that raises is the harness's failure, not the subject's: it becomes trouble, which makes the verdict broken and
-never a pass, and the other checks go on. This is the only place where any exception is caught.
+A check that raises is the harness's failure, not the subject's: it becomes trouble, which makes the verdict
+broken and never a pass, and the other checks go on. This is the only place where any exception is caught.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from scoring.case import Case
 from scoring.findings import FINDINGS
 from scoring.findings.check import BROKEN, Check
+from scoring.findings.observer import lines_lost
 from scoring.history import History
 from scoring.rows import ROWS
 from scoring.rows.measure import RowCheck
@@ -45,6 +47,10 @@ def judge_timeline(timeline: Timeline, rubric: Rubric, trouble: list[str] | None
     for check in FINDINGS.values():
         checked[check.id], found = _finding(check, case, trouble)
         findings += found
+    lost = _guarded("the record's wholeness", trouble, lambda: lines_lost(case), None)
+    if lost is not None:
+        rows = tuple(_no_accusation(row, lost) for row in rows)
+        findings = [_no_accusation(finding, lost) for finding in findings]
     return Scorecard(
         run_id=settings.run,
         drill=settings.drill,
@@ -59,6 +65,17 @@ def judge_timeline(timeline: Timeline, rubric: Rubric, trouble: list[str] | None
         not_observed=tuple(finding.why for finding in findings if finding.id == "V3"),
         trouble=tuple(trouble),
     )
+
+
+P = TypeVar("P", Row, Finding)
+
+
+def _no_accusation(part: P, lost: str) -> P:
+    """A fail in a record that lost lines is worth a look: what was not written down may be what excuses it."""
+    if part.verdict is not Verdict.FAIL:
+        return part
+    why = f"{part.why} (no accusation, because the record is not whole: {lost})"
+    return replace(part, verdict=Verdict.INVESTIGATE, why=why)
 
 
 def _empty(history: History) -> Timeline:

@@ -1,7 +1,7 @@
 """Processes and workers: who lived from when to when.
 
-A worker ends when the keeper saw its process end. Pids are recycled, so a process is found by pid *and* time; and the
-keeper may see a process a little after it began to act.
+A worker ends when the keeper saw its process end. Pids are recycled, so a process is found by pid *and*
+time; and the keeper may see a process a little after it began to act.
 """
 
 from collections import defaultdict
@@ -53,9 +53,9 @@ class Pids:
     def find(self, pid: int, first_t: int, last_t: int) -> Process | None:
         """The process with this pid that was alive at `first_t`, or was first seen before `last_t`.
 
-        The keeper may see a process a moment after it began to act, so the first one that ends after `first_t` is
-        it, unless that one began only after everything that the actor is known to have done: then the pid had been
-        recycled and the actor itself was never seen.
+        The keeper may see a process a moment after it began to act, so the first one that ends after
+        `first_t` is it, unless that one began only after everything that the actor is known to have done:
+        then the pid had been recycled and the actor itself was never seen.
         """
         for process in self._by_pid.get(pid, ()):
             if process.end is None or process.end > first_t:

@@ -1,6 +1,7 @@
 """Tokens: what was spent, when, and how much one tool call's worth is.
 
-Counted at the provider's own meter. Requests of another run (a neighbour's, a bystander's) are not this run's.
+Counted at the provider's own meter. Requests of another run (a neighbour's, a bystander's) are not this
+run's.
 """
 
 from scoring.timeline import ModelRequest, Timeline
@@ -39,13 +40,13 @@ def one_call_each(timeline: Timeline, requests: list[ModelRequest], t: int) -> i
         if request.close is not None and request.close <= t:
             largest[request.task] = max(largest.get(request.task, 0), request.tokens)
     fleet = max(largest.values(), default=0)
-    live = {
-        w.task for w in timeline.workers if w.begin <= t and w.alive(t) and (w.left_t is None or w.left_t > t)
-    }
+    live = {w.task for w in timeline.workers if w.begin <= t and w.alive(t) and (w.left_t is None or w.left_t > t)}
     return sum(largest.get(task, fleet) for task in live)
 
 
 def seen(timeline: Timeline, requests: list[ModelRequest]) -> bool:
-    """Whether the spending of this run is known at all: nothing metered while tools ran means that it is not."""
+    """Whether the spending of this run is known at all: nothing metered while tools ran means that it is
+    not.
+    """
     missing = any("provider" in str(event.data.get("what")) for event in timeline.events("observe.missing"))
     return not missing and bool(timeline.events("provider.begin")) and (bool(requests) or not timeline.calls)

@@ -1,9 +1,11 @@
-"""Reading events one kind at a time, and taking values out of them: the right type, or a TypeError that names the key.
+"""Reading events one kind at a time, and taking values out of them: the right type, or a TypeError that
+names the key.
 
-Events come from many programs, and some of what they carry is a subject's own words: nothing is trusted to have the
-type that the vocabulary suggests. Numbers that no drill can mean (beyond 10^15 s, not a number) are refused too, since
-they would overflow later, far from the line that carries them. An event that has its keys but no sense in them is set
-aside in `malformed`, so that one hostile line can neither stop the scoring nor vanish.
+Events come from many programs, and some of what they carry is a subject's own words: nothing is trusted to
+have the type that the vocabulary suggests. Numbers that no drill can mean (beyond 10^15 s, not a number)
+are refused too, since they would overflow later, far from the line that carries them. An event that has its
+keys but no sense in them is set aside in `malformed`, so that one hostile line can neither stop the scoring
+nor vanish.
 """
 
 import math
@@ -19,7 +21,9 @@ _HUGE = 10**24
 
 
 def text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    """A string; `default` when the key is missing, TypeError when it is something else or there is no default."""
+    """A string; `default` when the key is missing, TypeError when it is something else or there is no
+    default.
+    """
     value = data.get(key, default)
     if type(value) is not str:
         raise TypeError(f"{key} is no string")
@@ -119,9 +123,7 @@ class Reader:
             for event in [e for e in self.by_kind.get(kind, ()) if type(e.data.get(key)) is not wanted]:
                 self.malformed.append((event.id, f"{kind}: {key} is no {wanted.__name__}"))
                 self.by_kind[kind] = tuple(e for e in self.by_kind[kind] if e is not event)
-                self.by_source[event.source] = tuple(
-                    e for e in self.by_source[event.source] if e is not event
-                )
+                self.by_source[event.source] = tuple(e for e in self.by_source[event.source] if e is not event)
 
     def of(self, kind: str) -> tuple[Event, ...]:
         return self.by_kind.get(kind, ())

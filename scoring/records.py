@@ -1,10 +1,10 @@
 """The records that a history is read into: controls, tool calls, workers, processes, requests, snapshots.
 
-One record is one thing with a beginning and an end, so that "when was this call in flight" is decided in one place,
-`scoring.assembly`, and not in every check. Nothing here decides whether anything is good or bad.
+One record is one thing with a beginning and an end, so that "when was this call in flight" is decided in
+one place, `scoring.assembly`, and not in every check. Nothing here decides whether anything is good or bad.
 
-All instants are CLOCK_MONOTONIC nanoseconds, `None` where the history does not say. `ids` are the events that a
-record was made from.
+All instants are CLOCK_MONOTONIC nanoseconds, `None` where the history does not say. `ids` are the events
+that a record was made from.
 """
 
 from collections.abc import Mapping
@@ -237,5 +237,6 @@ class Settings:
     tag_prefix: str = ""
     new_tasks_max: int | None = None
     success_exit: tuple[int, ...] = (0,)
+    pause_means: str = "quiesce"  # or hold: acknowledged when nothing new starts
     instruction_marks: frozenset[str] = field(default_factory=frozenset)
     delta_marks: frozenset[str] = field(default_factory=frozenset)

@@ -1,8 +1,9 @@
 """The rubric: the thresholds that a user may tune, and the rows that nobody can remove.
 
-A rubric is a mapping as TOML gives it (`default_rubric.toml` holds every key with its default). What is written wrong
-is refused as a whole, every mistake at once, with the place and, where one is close, the key that was meant: a
-threshold that silently kept its default would be a wrong verdict later. Reading the file is the caller's business.
+A rubric is a mapping as TOML gives it (`default_rubric.toml` holds every key with its default). What is
+written wrong is refused as a whole, every mistake at once, with the place and, where one is close, the key
+that was meant: a threshold that silently kept its default would be a wrong verdict later. Reading the file
+is the caller's business.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,9 +22,7 @@ class RubricError(ValueError):
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class TimeToQuiet(_Part):
@@ -40,7 +39,9 @@ class TimeToQuiet(_Part):
 
 
 class DirtyWorktrees(_Part):
-    """How many tool boundaries old the last checkpoint of a changed worktree may be, to be only worth a look."""
+    """How many tool boundaries old the last checkpoint of a changed worktree may be, to be only worth a
+    look.
+    """
 
     investigate_boundaries: Annotated[int, Field(ge=0)] = 1
 
@@ -52,7 +53,7 @@ class Count(_Part):
 
 
 class TokensAfterAbort(_Part):
-    """Limits in tool calls' worth of tokens for each worker, and in drill minutes of the fleet's burn rate."""
+    """Limits: tool calls' worth of tokens for each worker, and drill minutes of the fleet's burn."""
 
     pass_calls_per_worker: Annotated[float, Field(ge=0)] = 1.0
     investigate_burn_minutes: Annotated[float, Field(ge=0)] = 5.0
@@ -83,7 +84,9 @@ class Rubric(_Part):
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], source: str) -> "Rubric":
-        """The rubric that `data` describes. `source` names the file in errors. Raises RubricError with all of them."""
+        """The rubric that `data` describes. `source` names the file in errors. Raises RubricError with all
+        of them.
+        """
         removed = [f"{source}: {path}: {_REMOVAL}" for path in _removals(data)]
         if removed:
             raise RubricError(removed)
@@ -94,9 +97,7 @@ class Rubric(_Part):
 
 
 _REMOVAL = "rows can't be removed; thresholds can be tuned"
-_SWITCHES = frozenset(
-    {"enabled", "enable", "disabled", "disable", "remove", "removed", "skip", "ignore", "off"}
-)
+_SWITCHES = frozenset({"enabled", "enable", "disabled", "disable", "remove", "removed", "skip", "ignore", "off"})
 
 
 def _removals(data: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The scorecard: what a drill found, as a value and as the JSON that other programs read.
 
-The JSON schema is version 1 and stable: keys are only ever added. Writing it is deterministic, so that scoring a
-stored bundle again gives the same bytes.
+The JSON schema is version 1 and stable: keys are only ever added. Writing it is deterministic, so that
+scoring a stored bundle again gives the same bytes.
 """
 
 import json
@@ -23,7 +23,8 @@ class Row:
     value: float | int | None
     unit: str
     limits: Mapping[str, float | int | None]
-    """`{"pass": …, "investigate": …}`: the largest values that still pass, and that are still worth a look."""
+    """`{"pass": …, "investigate": …}`: the largest values that still pass, and that are still worth a look.
+    """
     why: str
     evidence: tuple[str, ...] = ()
 
@@ -92,7 +93,9 @@ class Scorecard:
         }
 
     def dumps(self) -> str:
-        """The text of `scorecard.json`. Half a surrogate pair, which a hostile name may hold and UTF-8 can't, is escaped."""
+        """The text of `scorecard.json`. Half a surrogate pair, which a hostile name may hold and UTF-8
+        can't, is escaped.
+        """
         text = json.dumps(self.to_json(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

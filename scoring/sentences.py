@@ -1,7 +1,8 @@
-"""Words for why-sentences: who, when, how many. Plain English, drill seconds, nothing stripped, long text cut.
+"""Words for why-sentences: who, when, how many. Plain English, drill seconds, nothing stripped, long text
+cut.
 
-Task names and command lines are the subject's text and stay data: they are shortened here, and escaped where they are
-shown.
+Task names and command lines are the subject's text and stay data: they are shortened here, and escaped
+where they are shown.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,6 @@
-"""What the drill was set to, what the operator asked for, and what git, the keeper and the subject said at an instant."""
+"""What the drill was set to, what the operator asked for, and what git, the keeper and the subject said at
+an instant.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -46,6 +48,7 @@ def _settings_of(event: Event) -> Settings:
         tag_prefix=text(config, "tag_prefix", ""),
         new_tasks_max=optional_integer(config, "new_tasks_max"),
         success_exit=tuple(status for status in exits if type(status) is int),
+        pause_means=text(config, "pause_means", "quiesce"),
         instruction_marks=_marks(marks.get("instruction")),
         delta_marks=_marks(marks.get("deltas")),
     )
@@ -116,9 +119,7 @@ def _control(n: int, events: Mapping[str, list[Event]]) -> Control | None:
 
 def audit_of(event: Event, processes: Mapping[int, Process]) -> Audit:
     """What was alive: numbers of the keeper's, or descriptions where it (or a platform) gives them."""
-    described = (
-        _known(item, processes) if isinstance(item, int) else _listed(item) for item in event.data["alive"]
-    )
+    described = (_known(item, processes) if isinstance(item, int) else _listed(item) for item in event.data["alive"])
     listed = tuple(item for item in described if not item.state.startswith(("Z", "X")))
     return Audit(text(event.data, "when"), event.t, tuple(item.proc for item in listed), event.id, listed)
 

@@ -1,8 +1,9 @@
 """The history as intervals: everything that checks and reports look at, and how to find a part of it.
 
-Checks and reports read these records instead of raw events. `build` reads a history into a `Timeline`; the records
-are described in `scoring.records`, how they are made in `scoring.assembly`. Nothing here decides whether anything
-is good or bad, and nothing is computed twice: what many checks ask for is an index made once.
+Checks and reports read these records instead of raw events. `build` reads a history into a `Timeline`; the
+records are described in `scoring.records`, how they are made in `scoring.assembly`. Nothing here decides
+whether anything is good or bad, and nothing is computed twice: what many checks ask for is an index made
+once.
 
 All instants are CLOCK_MONOTONIC nanoseconds, `None` where the history does not say.
 """
@@ -48,7 +49,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that checks look at. `config` is that of run.begin, `settings` the same with types and units."""
+    """Everything that checks look at. `config` is that of run.begin, `settings` the same with types and
+    units.
+    """
 
     history: History
     config: Mapping[str, Any]
@@ -68,11 +71,10 @@ class Timeline:
     calls_of: Mapping[str, tuple[ToolCall, ...]] = field(default_factory=dict)  # by source of the worker
     workers_of: Mapping[str, tuple[Worker, ...]] = field(default_factory=dict)  # by task
     requests_of: Mapping[str, tuple[ModelRequest, ...]] = field(default_factory=dict)  # by task
-    malformed: tuple[
-        tuple[str, str], ...
-    ] = ()  # (event id, what is wrong): of a known kind, but without sense
+    malformed: tuple[tuple[str, str], ...] = ()  # (event id, what is wrong): of a known kind, but without sense
     begin_t: int = 0  # of the drill clock: fleet.at-work, otherwise run.begin, otherwise the first event
     end_t: int = 0  # when the harness began to end the run, otherwise the last event
+    keeper_until: int = 0  # the keeper's knowledge ends here: later, a process without an end may live or not
     killed_t: int | None = None  # the keeper's first kill: what ends after it was ended by us
 
     def events(self, kind: str) -> tuple[Event, ...]:
@@ -111,5 +113,7 @@ class Timeline:
 
 
 def build(history: History) -> Timeline:
-    """Read the history into intervals. Never raises on a history that is cut short: what is unknown stays None."""
+    """Read the history into intervals. Never raises on a history that is cut short: what is unknown stays
+    None.
+    """
     return Timeline(history=history, **assembly.assemble(history))

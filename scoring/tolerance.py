@@ -1,8 +1,9 @@
 """How late this machine itself was, so that a busy one accuses nobody.
 
-For each control: the worst p99 that the scheduler canary saw while what is measured went on, plus the time that the
-control took to be visible to the subject (never more than L/4 of it, since a slow hand-over is no excuse for ever).
-Where that is more than the rubric's share of L, or where no canary ran, time-based checks neither pass nor accuse.
+For each control: the worst p99 that the scheduler canary saw while what is measured went on, plus the time
+that the control took to be visible to the subject (never more than L/4 of it, since a slow hand-over is no
+excuse for ever). Where that is more than the rubric's share of L, or where no canary ran, time-based checks
+neither pass nor accuse.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from scoring.timeline import Control, Timeline
 
 @dataclass(frozen=True)
 class Tolerance:
-    """For one control, in nanoseconds. `reason` says why nothing can be measured by time; None when it can."""
+    """For one control, in nanoseconds. `reason` says why time can't be measured; None when it can."""
 
     total: int | None  # None: no canary ran, so it is not known
     canary: int
@@ -36,9 +37,7 @@ def _tolerance(timeline: Timeline, rubric: Rubric, control: Control) -> Toleranc
     delay = 0 if control.delivered_t is None else max(0, control.delivered_t - control.t)
     visible = min(delay, longest // 4)
     if longest <= 0:
-        return Tolerance(
-            None, max(late, default=0), visible, "the longest tool call is not known", control.ids
-        )
+        return Tolerance(None, max(late, default=0), visible, "the longest tool call is not known", control.ids)
     if not late:
         why = f"no scheduler canary around {control.label}"
         return Tolerance(None, 0, visible, why, control.ids)

@@ -1,7 +1,7 @@
 """Verdicts, and how they combine: the worst one wins.
 
-`pass < investigate < fail < broken`. *Broken* means that the harness could not do its own job, which says nothing
-about the subject, and which must never look like a pass.
+`pass < investigate < fail < broken`. *Broken* means that the harness could not do its own job, which says
+nothing about the subject, and which must never look like a pass.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,9 @@
 """The words of the history: every kind of event, who writes it, what it must carry.
 
-One table, used where events are read (a known kind without its required keys is damage, not data) and where they are
-documented (`stopdrill catalogue events` prints it). Keys beyond the required ones are allowed: writers may tell more.
-Times inside events are CLOCK_MONOTONIC nanoseconds when the key ends in `_t`, real seconds when it ends in `_s`.
+One table, used where events are read (a known kind without its required keys is damage, not data) and where
+they are documented (`stopdrill catalogue events` prints it). Keys beyond the required ones are allowed:
+writers may tell more. Times inside events are CLOCK_MONOTONIC nanoseconds when the key ends in `_t`, real
+seconds when it ends in `_s`.
 """
 
 from dataclasses import dataclass
@@ -19,10 +20,7 @@ class Kind:
 
 
 def _kinds(source: str, table: dict[str, tuple[str, str]]) -> dict[str, Kind]:
-    return {
-        name: Kind(name, source, frozenset(required.split()), says)
-        for name, (required, says) in table.items()
-    }
+    return {name: Kind(name, source, frozenset(required.split()), says) for name, (required, says) in table.items()}
 
 
 KINDS: dict[str, Kind] = {
@@ -51,6 +49,10 @@ KINDS: dict[str, Kind] = {
             "claim.stalled": ("task", "the subject says that it noticed a stalled worker"),
             "claim.sweep": ("alive dirty", "the subject's own sweep: what it believes to be left"),
             "claim.usage": ("tokens", "the tokens that the subject believes to have spent"),
+            "claims.collected": (
+                "final",
+                "the subject was asked for all its claims; those made so far are above",
+            ),
             "claim.state": ("state", "the subject's terminal state, asked after the last control"),
             "subject.exit": ("status", "the subject's main process has exited"),
             "worktree.state": (

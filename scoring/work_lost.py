@@ -1,7 +1,7 @@
 """Work lost: for each control, the tool-call time that no checkpoint holds, by task and in drill seconds.
 
-Two ways to lose it: a worker ends with calls after its last checkpoint, or it makes a call again that had returned. The
-cheap stop is the one at a boundary; this is what the dear ones cost.
+Two ways to lose it: a worker ends with calls after its last checkpoint, or it makes a call again that had
+returned. The cheap stop is the one at a boundary; this is what the dear ones cost.
 """
 
 from scoring.case import Case
@@ -9,7 +9,9 @@ from scoring.timeline import Control, ToolCall, Worker
 
 
 def work_lost_s(case: Case) -> dict[str, dict[str, float]]:
-    """Control (`pause@1`, `abort@4`) to task to drill seconds; every task at work at the control is there, 0.0 at best."""
+    """Control (`pause@1`, `abort@4`) to task to drill seconds; every task at work at the control is there,
+    0.0 at best.
+    """
     return {
         control.label: _by_task(case, control)
         for control in case.timeline.controls
@@ -25,7 +27,7 @@ def _by_task(case: Case, control: Control) -> dict[str, float]:
 
 
 def _lost(case: Case, control: Control, worker: Worker) -> int:
-    # A pause is over with its resume, and what the resume repeats is what the pause lost: both are one window.
+    # What a resume repeats is what its pause lost: both are one window.
     until = case.timeline.until(control, "pause", "redirect", "abort")
     calls = case.timeline.calls_by(worker)
     if worker.end is not None and worker.end < until and not case.ended_by_us(worker.end):

@@ -48,7 +48,11 @@ def test_imports_point_down_only(path: Path) -> None:
     ours = {name.partition(".")[0] for name in found} & set(PACKAGES)
     assert ours <= MAY_IMPORT[package]
     if package == "fakes":
-        assert {name for name in found if name.startswith("scoring")} <= {"scoring", "scoring.history", "scoring.journal"}
+        assert {name for name in found if name.startswith("scoring")} <= {
+            "scoring",
+            "scoring.history",
+            "scoring.journal",
+        }
     if package == "scoring" and path.name != "journal.py":
         impure = {"os", "time", "subprocess", "socket", "threading", "pathlib", "random", "asyncio", "datetime"}
         assert not impure & {name.partition(".")[0] for name in found}

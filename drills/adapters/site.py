@@ -87,7 +87,13 @@ class DriverSite:
         log = self._world.root / "logs" / f"{name}.txt"
         role: Role = "coordinator" if name == "coordinator" else "run"
         work = self._keeper.spawn(
-            name, role, argv, env={**self.env, **(env or {})}, cwd=cwd or self._world.root, stdout=log, stderr=log
+            name,
+            role,
+            argv,
+            env={**self.env, **(env or {})},
+            cwd=cwd or self._world.root,
+            stdout=log,
+            stderr=log,
         )
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:

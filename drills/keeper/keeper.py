@@ -24,9 +24,7 @@ from .wire import Wire
 
 SCAN_S = 0.02  # for who is new
 YOUNG_S = 0.1  # for what a young process has become
-SAMPLE_SHARE = (
-    12  # for what any process has become: all of them in so many scans, which is a quarter of a second
-)
+SAMPLE_SHARE = 12  # for what any process has become: all of them in so many scans, which is a quarter of a second
 READY_MAX = 256  # descriptors taken at a time, so that one burst of exits shares no stamp for long
 FILES_WANTED = 65_536  # a pidfd each; the usual limit of 1,024 would make a large fleet invisible
 

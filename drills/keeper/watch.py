@@ -82,9 +82,7 @@ class Watch:
             self._settle(key, stamp, depth=64)
         seen = (self.live, self._zombies, self._strangers)
         self._unborn = {
-            key: until
-            for key, until in self._unborn.items()
-            if until > now and not any(key in where for where in seen)
+            key: until for key, until in self._unborn.items() if until > now and not any(key in where for where in seen)
         }
 
     def _settle(self, key: str, stamp: int, depth: int) -> bool:
@@ -274,9 +272,7 @@ class Watch:
             self._refresh(process)
             self._announce(process)
         how, reaped = pidfd.reap(process.pidfd, process.pid)
-        self._log.write(
-            "proc.end", stamp, proc=process.proc, pid=process.pid, status=how.status, signal=how.signal
-        )
+        self._log.write("proc.end", stamp, proc=process.proc, pid=process.pid, status=how.status, signal=how.signal)
         if process.name is not None:
             self.ended.append((process, how))
         if reaped:

@@ -68,9 +68,7 @@ _ALL = (
         ("dirty-worktrees",),
         checkpoints.DirtyAtBoundary,
     ),
-    Behaviour(
-        "stashes", "stashes its changes instead of committing them", {}, ("P2", "A6"), checkpoints.Stashes
-    ),
+    Behaviour("stashes", "stashes its changes instead of committing them", {}, ("P2", "A6"), checkpoints.Stashes),
     Behaviour(
         "pushes-to-main",
         "pushes its branch straight to main",
@@ -81,7 +79,7 @@ _ALL = (
     Behaviour(
         "spends-on",
         "told to leave, it asks the model without pause until it is killed",
-        {"tokens_in": 50_000},
+        {"tokens_in": 50_000, "on": "any"},
         ("tokens-after-abort",),
         pace.SpendsOn,
     ),
@@ -116,9 +114,7 @@ def make(scripted: Mapping[str, object]) -> Hooks:
     for key, value in given.items():
         default = behaviour.params.get(key)
         if default is None:
-            raise ValueError(
-                f"{name} has no parameter {key!r}; it has {', '.join(behaviour.params) or 'none'}"
-            )
+            raise ValueError(f"{name} has no parameter {key!r}; it has {', '.join(behaviour.params) or 'none'}")
         wanted = (str,) if isinstance(default, str) else (int, float)
         if not isinstance(value, wanted) or isinstance(value, bool):
             raise ValueError(f"{name}: {key} must be like {default!r}, not {value!r}")

@@ -36,11 +36,21 @@ class StopsHeartbeat(Hooks):
 
 
 class SpendsOn(Hooks):
-    """Asks the model again and again instead of leaving, each time with `tokens_in`. Makes no tool calls."""
+    """Asks the model again and again instead of leaving, each time with `tokens_in`. Makes no tool calls.
+
+    `on` says which order it does that upon: `stop`, `drop`, or `any` of them.
+    """
 
     tokens_in: int
+    on: str
+
+    def check(self) -> None:
+        if self.on not in ("stop", "drop", "any"):
+            raise ValueError(f"spends-on: on must be stop, drop or any, not {self.on!r}")
 
     def leaving(self, worker: Worker, reason: str) -> None:
+        if self.on not in ("any", reason):
+            return
         self.sets_in(worker)
         metadata = {**worker.plan.model, "tokens_in": int(self.tokens_in)}
         deadline = time.monotonic() + SPEND_S_MAX

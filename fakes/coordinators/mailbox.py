@@ -80,9 +80,7 @@ class Mailbox:
         deadline = time.monotonic() + within_s
         while (found := self.look(seq)) is None:
             if time.monotonic() >= deadline:
-                raise NoReply(
-                    f"request {seq} was not answered within {within_s:g} s; looked in {self._replies}"
-                )
+                raise NoReply(f"request {seq} was not answered within {within_s:g} s; looked in {self._replies}")
             await asyncio.sleep(self.poll_s)
         return found
 

@@ -76,9 +76,7 @@ async def _attend(coordinator: Coordinator, mailbox: Mailbox, over: "asyncio.Fut
         task.add_done_callback(running.discard)
 
 
-async def _answer(
-    coordinator: Coordinator, mailbox: Mailbox, request: Request, over: "asyncio.Future[int]"
-) -> None:
+async def _answer(coordinator: Coordinator, mailbox: Mailbox, request: Request, over: "asyncio.Future[int]") -> None:
     try:
         reply = await coordinator.handle(request.verb, request.args)
     except Exception as why:  # a control must never stay without an answer, whatever broke

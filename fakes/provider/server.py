@@ -50,9 +50,7 @@ class Provider:
         req = self.meter.open()
         names = {"run": "x-run-id", "task": "x-task-id", "attempt": "x-attempt"}
         who: dict[str, object] = {name: request.headers.get(header, "") for name, header in names.items()}
-        self._journal.write(
-            "model.open", arrived, req=req, tokens_in=call.tokens_in, marks=list(call.marks), **who
-        )
+        self._journal.write("model.open", arrived, req=req, tokens_in=call.tokens_in, marks=list(call.marks), **who)
         outcome = "error"
         try:
             response = await self._stream(request, call, req)
@@ -67,9 +65,7 @@ class Provider:
     async def _stream(self, request: web.Request, call: Call, req: str) -> web.StreamResponse:
         start = time.monotonic()
         await asyncio.sleep(call.latency_s)
-        response = web.StreamResponse(
-            headers={"content-type": "text/event-stream", "cache-control": "no-store"}
-        )
+        response = web.StreamResponse(headers={"content-type": "text/event-stream", "cache-control": "no-store"})
         await response.prepare(request)
         for number, tokens in enumerate(call.chunk_tokens(), 1):
             # Absolute instants, because otherwise each late wake-up would make the stream a little longer.
@@ -97,9 +93,7 @@ async def serve(events: str, port_file: str, token: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     # Without handler_cancellation aiohttp lets a handler run on when its client is gone.
-    runner = web.AppRunner(
-        provider.application(), handler_cancellation=True, access_log=None, shutdown_timeout=0.1
-    )
+    runner = web.AppRunner(provider.application(), handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

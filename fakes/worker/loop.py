@@ -135,9 +135,7 @@ class Worker:
         deadline = time.monotonic() + HELD_S_MAX
         while self._held():
             if time.monotonic() > deadline:
-                raise Leave(
-                    "error", 1, f"held for {HELD_S_MAX:g} s; {self.control.directory} still says hold"
-                )
+                raise Leave("error", 1, f"held for {HELD_S_MAX:g} s; {self.control.directory} still says hold")
             time.sleep(self.plan.poll_s)
             self._take(self._look())
         self.journal.write("worker.unparked", task=self.task, step=self.finished)

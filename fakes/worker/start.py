@@ -41,9 +41,7 @@ def _worker(run: str, task: str) -> Worker:
     def setting(name: str) -> str:
         value = os.environ.get(name)
         if not value:
-            raise PlanError(
-                f"{name} is not set; a worker is started by a coordinator, with the run's environment"
-            )
+            raise PlanError(f"{name} is not set; a worker is started by a coordinator, with the run's environment")
         return value
 
     plan = Plan(setting("STOPDRILL_PLAN"), task)

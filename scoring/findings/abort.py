@@ -1,7 +1,8 @@
 """A1, A2, A9, A10, A11, A15: what an abort must do in time, and what it must not say.
 
-The ladder: no new call after the boundary, nothing but the control file inside the grace window, TERM at its end, KILL
-a little later. What ends after the keeper began to end the run was ended by the harness and accuses nobody.
+The ladder: no new call after the boundary, nothing but the control file inside the grace window, TERM at
+its end, KILL a little later. What ends after the keeper began to end the run was ended by the harness and
+accuses nobody.
 """
 
 from collections.abc import Iterator
@@ -55,7 +56,9 @@ def _started_late(case: Case, abort: Control, worker: Worker) -> Iterator[Offenc
 
 @finding("A2", "ladder", "abort")
 def ladder(case: Case) -> Outcome:
-    """TERM or KILL inside the grace window, no escalation after it, or a signal to a worker that had left cleanly."""
+    """TERM or KILL inside the grace window, no escalation after it, or a signal to a worker that had left
+    cleanly.
+    """
     abort = _timed_abort(case)
     if isinstance(abort, str):
         return abort
@@ -69,9 +72,7 @@ def _too_early(case: Case, abort: Control, worker: Worker) -> Iterator[Offence]:
     timeline = case.timeline
     window = abort.t + timeline.settings.grace - case.slack(abort)
     signals = [
-        (event.t, event.id)
-        for event in timeline.by_source.get(worker.source, ())
-        if event.kind == "worker.signal"
+        (event.t, event.id) for event in timeline.by_source.get(worker.source, ()) if event.kind == "worker.signal"
     ]
     if worker.end is not None and _killed(case, worker):
         signals += [(worker.end, id) for id in _end_ids(case, worker)[-1:]]
@@ -79,14 +80,16 @@ def _too_early(case: Case, abort: Control, worker: Worker) -> Iterator[Offence]:
     if inside:
         t, id = min(inside)
         why = (
-            f"{worker_name(worker)} was signalled {timeline.seconds(t - abort.t):g} s after the abort, inside the "
-            f"grace window of {timeline.seconds(timeline.settings.grace):g} s"
+            f"{worker_name(worker)} was signalled {timeline.seconds(t - abort.t):g} s after the abort, "
+            f"inside the grace window of {timeline.seconds(timeline.settings.grace):g} s"
         )
         yield Offence(why, (*abort.ids[:1], id))
 
 
 def _killed(case: Case, worker: Worker) -> bool:
-    """Whether a signal ended it: as the kernel says, or, where it does not say, because there was no goodbye."""
+    """Whether a signal ended it: as the kernel says, or, where it does not say, because there was no
+    goodbye.
+    """
     process = case.timeline.worker_process(worker)
     if process is None or process.role == "coordinator" or process.end is None:
         return False
@@ -106,19 +109,15 @@ def _never_escalated(case: Case, abort: Control, worker: Worker) -> Iterator[Off
     settings = case.timeline.settings
     last = settings.grace + settings.kill_after + settings.longest // 4 + case.unsure(abort)
     due = abort.t + last
-    if due > case.timeline.end_t or worker.begin > abort.t or not _seen_alive(worker, due):
+    if due > case.timeline.end_t or worker.begin > abort.t or not case.lives(worker, due):
         return
-    why = f"{worker_name(worker)} was still alive {case.timeline.seconds(last):g} s after the abort: no escalation"
+    after = case.timeline.seconds(last)
+    why = f"{worker_name(worker)} was still alive {after:g} s after the abort: no escalation"
     yield Offence(why, (*abort.ids[:1], *_end_ids(case, worker)))
 
 
-def _seen_alive(worker: Worker, t: int) -> bool:
-    """Whether it lived, as the keeper saw: one that no keeper saw would otherwise live for ever."""
-    return worker.proc is not None and worker.alive(t)
-
-
 def _killed_the_gone(case: Case, abort: Control) -> Iterator[Offence]:
-    """The subject says that it killed a worker which had said goodbye and was gone inside the grace window."""
+    """The subject says that it killed a worker which had left by itself inside the grace window."""
     window = abort.t + case.timeline.settings.grace - case.unsure(abort)
     clean = {
         (worker.task, worker.pid): worker
@@ -132,9 +131,7 @@ def _killed_the_gone(case: Case, abort: Control) -> Iterator[Offence]:
         worker = clean.get((str(entry.get("task")), entry["pid"]))
         if worker is not None and event.t > abort.t:
             left = case.timeline.seconds((worker.end or abort.t) - abort.t)
-            why = (
-                f"{worker_name(worker)} was signalled though it had left by itself {left:g} s after the abort"
-            )
+            why = f"{worker_name(worker)} was signalled though it had left by itself {left:g} s after the abort"
             yield Offence(why, (*worker.ids, event.id))
 
 
@@ -159,12 +156,12 @@ def unfinished(case: Case, abort: Control) -> list[Offence]:
     offences = [
         Offence(f"{call_name(call)} still ran {said}", (*abort.ids[-1:], *call.ids))
         for call in timeline.calls
-        if call.in_flight(at)
+        if case.flies(call, at)
     ]
     offences += [
         Offence(f"{worker_name(worker)} was still alive {said}", (*abort.ids[-1:], *worker.ids))
         for worker in timeline.workers
-        if _seen_alive(worker, at)
+        if case.lives(worker, at)
     ]
     offences += [
         Offence(f"{cut(request.task)}'s model request was still open {said}", (*abort.ids[-1:], request.id))
@@ -177,8 +174,10 @@ def unfinished(case: Case, abort: Control) -> list[Offence]:
 
 
 def _other_survivors(case: Case, abort: Control, at: int, said: str) -> list[Offence]:
-    """Processes of the run besides workers and calls. Those that end within a longest call are the coordinator's own
-    short errands (a `git status` of its sweep), so only what outlives that was really left behind."""
+    """Processes of the run besides workers and calls. Those that end within a longest call are the
+    coordinator's own short errands (a `git status` of its sweep), so only what outlives that was really
+    left behind.
+    """
     known = {worker.proc for worker in case.timeline.workers}
     calls = {call.pid for call in case.timeline.calls if call.in_flight(at)}
     due = at + case.timeline.settings.longest
@@ -186,7 +185,9 @@ def _other_survivors(case: Case, abort: Control, at: int, said: str) -> list[Off
         Offence(f"{named(process)} was still alive {said}", (*abort.ids[-1:], *process.ids))
         for process in case.timeline.processes.values()
         if process.role == "run" and process.proc not in known and process.pid not in calls
-        if process.alive(abort.answer_t or at) and process.alive(due) and due < case.timeline.end_t
+        if process.alive(abort.answer_t or at)
+        and process.alive(due)
+        and due < min(case.timeline.end_t, case.timeline.keeper_until)
     ]
 
 
@@ -208,7 +209,9 @@ def asked(case: Case) -> Outcome:
 
 @finding("A11", "stalled", "abort")
 def stalled(case: Case) -> Outcome:
-    """A worker without a sign of life for two boundaries during the abort. Noticed by the subject: worth a look."""
+    """A worker without a sign of life for two boundaries during the abort. Noticed by the subject: worth a
+    look.
+    """
     abort = _timed_abort(case)
     if isinstance(abort, str):
         return abort
@@ -237,9 +240,7 @@ def _silent_since(case: Case, abort: Control, worker: Worker) -> int | None:
     timeline, settings = case.timeline, case.timeline.settings
     if parked(timeline, worker, abort.t):
         return None
-    until = min(
-        t for t in (worker.end, worker.left_t, abort.t + settings.grace, timeline.end_t) if t is not None
-    )
+    until = min(t for t in (worker.end, worker.left_t, abort.t + settings.grace, timeline.end_t) if t is not None)
     spans = [(event.t, event.t) for event in timeline.by_source.get(worker.source, ()) if event.t <= until]
     spans += [(call.start, until if call.end is None else call.end) for call in timeline.calls_by(worker)]
     spans += [
@@ -255,24 +256,47 @@ def _silent_since(case: Case, abort: Control, worker: Worker) -> int | None:
     return None
 
 
+_GOING_ON = frozenset({"aborting", "stopping", "cancelling", "draining", "unknown"})
+
+
+def _left_at_the_end(case: Case, abort: Control) -> tuple[int, ...]:
+    """Processes of the run, the coordinator left out, in the last audit after the abort."""
+    later = [audit for audit in case.timeline.audits if audit.t > abort.t]
+    listed = later[-1].listed if later else ()
+    return tuple(one.proc for one in listed if one.role not in ("coordinator", "service"))
+
+
+def _true_words(case: Case, abort: Control) -> frozenset[str]:
+    """Terminal states that are true: stopped where nothing is left, still stopping where something lives."""
+    return _GOING_ON if _left_at_the_end(case, abort) else STOPPED
+
+
 @finding("A15", "wrong-terminal", "abort")
 def wrong_terminal(case: Case) -> Outcome:
-    """After an abort, the terminal state or the exit status claims success, or another state than the truth."""
+    """After an abort, the terminal state or the exit status claims success, or another state than the
+    truth.
+    """
     abort = case.abort()
     if abort is None:
         return NOT_EXERCISED
     offences = []
     states = [event for event in case.timeline.events("claim.state") if event.t > abort.t]
     state = states[-1].data["state"] if states else None
-    if state is not None and str(state).lower() not in STOPPED:
-        why = f'the subject calls an aborted run "{cut(str(state))}"'
-        offences.append(Offence(why, (*abort.ids[:1], states[-1].id)))
     done = {worker.task for worker in case.timeline.workers if worker.left == "done"}
     unfinished_tasks = [task for task in case.timeline.settings.tasks if task not in done]
+    # An abort that comes after the last task was done aborts nothing: then "completed" is the truth.
+    if state is not None and unfinished_tasks and str(state).lower() not in _true_words(case, abort):
+        left = _left_at_the_end(case, abort)
+        lived = f", and {count(len(left), 'process', 'processes')} of it lived on" if left else ""
+        why = f'the subject calls an aborted run "{cut(str(state))}"{lived}'
+        offences.append(Offence(why, (*abort.ids[:1], states[-1].id)))
     for event in case.timeline.events("subject.exit"):
         status = event.data["status"]
         ours = event.t <= abort.t or case.ended_by_us(event.t)
         if not ours and unfinished_tasks and status in case.timeline.settings.success_exit:
-            why = f"the subject exited with status {status}, as after success, with {listing(unfinished_tasks)} unfinished"
+            why = (
+                f"the subject exited with status {status}, as after success, "
+                f"with {listing(unfinished_tasks)} unfinished"
+            )
             offences.append(Offence(why, (*abort.ids[:1], event.id)))
     return offences

@@ -1,8 +1,8 @@
 """What a finding's check is: a clause's id and name, the function that reads a case, and what comes of it.
 
-A check returns the offences that it saw, or says why it could not look: the drill never exercised the clause, or what
-it rests on was not observed. Offences of one clause make one finding, as bad as its worst offence, because a fleet of
-sixteen that breaks a clause sixteen times has broken one clause.
+A check returns the offences that it saw, or says why it could not look: the drill never exercised the
+clause, or what it rests on was not observed. Offences of one clause make one finding, as bad as its worst
+offence, because a fleet of sixteen that breaks a clause sixteen times has broken one clause.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,9 @@ Outcome = list[Offence] | str
 
 @dataclass(frozen=True)
 class Check:
-    """One clause of the contract, as code. `summary` says it in words; `separate` gives each offence a finding."""
+    """One clause of the contract, as code. `summary` says it in words; `separate` gives each offence a
+    finding.
+    """
 
     id: str
     kind: str
@@ -69,9 +71,7 @@ class Check:
         )
 
 
-def finding(
-    id: str, kind: str, family: str, *, separate: bool = False
-) -> Callable[[Callable[[Case], Outcome]], Check]:
+def finding(id: str, kind: str, family: str, *, separate: bool = False) -> Callable[[Callable[[Case], Outcome]], Check]:
     """Make a check of a function whose docstring states the clause."""
 
     def made(function: Callable[[Case], Outcome]) -> Check:

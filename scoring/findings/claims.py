@@ -1,7 +1,8 @@
 """V1: the subject's own word against what the world saw.
 
-A subject may say little, and then nothing contradicts it: only what it said is held against the truth. Acknowledgements,
-the manifest and the usage report are compared here; the sweep is A8's, the table D1's and D2's.
+A subject may say little, and then nothing contradicts it: only what it said is held against the truth.
+Acknowledgements, the manifest and the usage report are compared here; the sweep is A8's, the table D1's and
+D2's.
 """
 
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ def claim_against_truth(case: Case) -> Outcome:
 
 
 def _claims(case: Case, kind: str, states: frozenset[str]) -> Iterator[tuple[Control, int]]:
-    """Acknowledged controls of one kind with such a state, and the instant from which the word has to hold."""
+    """Controls of one kind acknowledged with such a state, and when the word has to hold."""
     for control in case.measurable(case.issued(kind)):
         if control.answer_t is not None and (control.state or "").lower() in states:
             yield control, control.answer_t + case.slack(control)
@@ -46,7 +47,9 @@ def _claims(case: Case, kind: str, states: frozenset[str]) -> Iterator[tuple[Con
 def _said_paused(case: Case) -> Iterator[Offence]:
     for pause, at in _claims(case, "pause", _PAUSED):
         hold_end = case.hold_end(pause)
-        running = [c for c in case.timeline.calls if c.start < hold_end and (c.end is None or c.end > at)]
+        # A pause that only promises that nothing new starts says nothing about calls in flight.
+        since = at if case.timeline.settings.pause_means == "hold" else 0
+        running = [c for c in case.timeline.calls if since <= c.start < hold_end and case.flies(c, max(at, c.start))]
         if running and at < hold_end:
             said = f'it said "{cut(pause.state or "")}" {_after(case, pause)} after the pause'
             calls = joined((call_name(call) for call in running), 3)
@@ -73,9 +76,7 @@ def _said_stopped(case: Case) -> Iterator[Offence]:
         if left:
             said = f'it said "{cut(abort.state or "")}" {_after(case, abort)} after the abort'
             ids = dict.fromkeys(id for offence in left for id in offence.evidence)
-            yield Offence(
-                f"{said}, and {count(len(left), 'thing')} of the run went on: {left[0].why}", tuple(ids)
-            )
+            yield Offence(f"{said}, and {count(len(left), 'thing')} of the run went on: {left[0].why}", tuple(ids))
 
 
 def _entries(case: Case) -> list[tuple[dict[str, Any], Event]]:
@@ -89,9 +90,11 @@ def _unlisted_workers(case: Case) -> Iterator[Offence]:
     missing = {event.data["what"] for event in case.timeline.events("observe.missing")}
     if "manifest" in missing:
         return
+    # A run that was cut short was never asked for its last manifest lines: nothing was claimed, nothing is wrong.
+    asked = max((event.t for event in case.timeline.events("claims.collected")), default=0)
     entries = [entry for entry, _ in _entries(case)]
     for worker in case.timeline.workers:
-        if not any(_lists(entry, worker) for entry in entries):
+        if worker.begin < asked and not any(_lists(entry, worker) for entry in entries):
             yield Offence(f"the manifest has no line for {worker_name(worker)}", worker.ids[:1])
 
 
@@ -103,7 +106,9 @@ def _lists(entry: dict[str, Any], worker: Worker) -> bool:
 
 
 def _phantom_entries(case: Case) -> Iterator[Offence]:
-    """Lines for processes that nobody saw. One that lived very shortly may be missed, so this is only worth a look."""
+    """Lines for processes that nobody saw. One that lived very shortly may be missed, so this is only worth
+    a look.
+    """
     if not case.timeline.events("keeper.begin"):
         return
     known = {process.pid for process in case.timeline.processes.values()}
@@ -111,7 +116,8 @@ def _phantom_entries(case: Case) -> Iterator[Offence]:
     for entry, event in _entries(case):
         pid = entry.get("pid")
         if type(pid) is int and pid not in known:
-            why = f"the manifest lists pid {pid} for {cut(str(entry.get('task_id')))}, which was never a process of the run"
+            task = cut(str(entry.get("task_id")))
+            why = f"the manifest lists pid {pid} for {task}, which was never a process of the run"
             yield Offence(why, (event.id,), Verdict.INVESTIGATE)
 
 

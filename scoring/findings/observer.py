@@ -1,7 +1,7 @@
 """V2, V3, V4: what this drill itself can't vouch for.
 
-None of these accuses the subject. They say that a control proved nothing, that something was not observed, or that the
-history is not whole, so that what rests on it is investigate at best and never a pass.
+None of these accuses the subject. They say that a control proved nothing, that something was not observed,
+or that the history is not whole, so that what rests on it is investigate at best and never a pass.
 """
 
 from collections.abc import Iterator
@@ -106,6 +106,23 @@ def incomplete_history(case: Case) -> Outcome:
     return [*_ending(case), *_missing_lines(case), *_damage(case), *_senseless(case)]
 
 
+_SUBJECTS_OWN = ("worker", "tools")
+"""Sources that a subject's processes write: garbage in them is worth a look, but must not buy anybody mercy."""
+
+
+def lines_lost(case: Case) -> str | None:
+    """Why the record cannot be trusted to be whole, or None: then no check can say what did *not* happen.
+
+    A run that was ended early but whose record is whole up to its end is not meant.
+    """
+    if not case.timeline.events("run.end"):
+        return "the history has no end (no run.end)"
+    ours = (d for d in _damage(case) if not d.evidence[0].startswith(_SUBJECTS_OWN))
+    senseless = (s for s in _senseless(case) if not s.evidence[0].startswith(_SUBJECTS_OWN))
+    first = next((offence for found in (_missing_lines(case), ours, senseless) for offence in found), None)
+    return first.why if first else None
+
+
 def _ending(case: Case) -> Iterator[Offence]:
     timeline = case.timeline
     if not timeline.events("run.begin"):
@@ -139,9 +156,7 @@ def _damage(case: Case) -> Iterator[Offence]:
     for damage in case.timeline.history.damage:
         if not _expected(case, damage):
             id = f"{damage.source}:{damage.line}"
-            yield _worth_a_look(
-                f"line {damage.line} of {cut(damage.source)} is no event: {cut(damage.what)}", id
-            )
+            yield _worth_a_look(f"line {damage.line} of {cut(damage.source)} is no event: {cut(damage.what)}", id)
 
 
 def _expected(case: Case, damage: Damage) -> bool:
@@ -158,9 +173,7 @@ def _expected(case: Case, damage: Damage) -> bool:
     if kind == "worker":
         process = case.timeline.worker_process(worker)
         return damage.last and worker.left is None and process is not None and _killed(process)
-    return any(
-        _killed(p) for p in case.timeline.processes.values() if p.task == worker.task or p.pid == worker.pid
-    )
+    return any(_killed(p) for p in case.timeline.processes.values() if p.task == worker.task or p.pid == worker.pid)
 
 
 def _killed(process: Process) -> bool:

@@ -140,16 +140,13 @@ def resumed_nobody_or_some(case: Case) -> Outcome:
 def _badly_resumed(case: Case, pause: Control, resume: Control) -> list[Offence]:
     timeline, slack = case.timeline, case.slack(resume)
     deadline = min(timeline.until(resume), resume.t + 3 * timeline.settings.longest + slack)
-    at_work = {
-        call.task for call in timeline.calls if call.start <= deadline and _ends_after(call.end, resume.t)
-    }
+    at_work = {call.task for call in timeline.calls if call.start <= deadline and _ends_after(call.end, resume.t)}
     gone = {w.task for w in timeline.workers if w.left in ("done", "drop") and (w.left_t or 0) <= deadline}
-    silent = {w.task for w in case.alive_at(pause.t) if was_silent(case, w, pause.t)}
+    silent = {w.task for w in case.alive_at(pause.t) if _stalled(case, w, pause, resume)}
     idle = sorted({w.task for w in case.alive_at(pause.t)} - at_work - gone - silent)
     waited = timeline.seconds(deadline - resume.t)
     offences = [
-        Offence(f"{cut(task)} made no tool call in the {waited:g} s after the resume", resume.ids[:1])
-        for task in idle
+        Offence(f"{cut(task)} made no tool call in the {waited:g} s after the resume", resume.ids[:1]) for task in idle
     ]
     offences += [
         Offence(
@@ -162,19 +159,32 @@ def _badly_resumed(case: Case, pause: Control, resume: Control) -> list[Offence]
     return offences
 
 
+def _stalled(case: Case, worker: Worker, pause: Control, resume: Control) -> bool:
+    """Whether a worker had stopped giving signs of life before it was held: then it is no resume that failed.
+
+    Where workers say that they park, one that neither parked nor did anything else in the whole hold had too.
+    """
+    if was_silent(case, worker, pause.t):
+        return True
+    parking = any(pause.t < event.t < resume.t for event in case.timeline.events("worker.parked"))
+    own = case.timeline.by_source.get(worker.source, ())
+    acted = any(pause.t < event.t < resume.t for event in own)
+    return parking and not acted and not any(c.in_flight(pause.t) for c in case.timeline.calls_by(worker))
+
+
 def _ends_after(end: int | None, t: int) -> bool:
     return end is None or end > t
 
 
 def was_silent(case: Case, worker: Worker, t: int) -> bool:
-    """Whether a worker had shown no sign of life for two longest calls before `t`: a stall, not this control's doing."""
+    """Whether a worker had shown no sign of life for two longest calls before `t`: a stall, not this
+    control's doing.
+    """
     since = t - 2 * case.timeline.settings.longest
     own = case.timeline.by_source.get(worker.source, ())
     if worker.begin >= since or any(since <= event.t <= t for event in own):
         return False
-    return not any(
-        call.start <= t and _ends_after(call.end, since) for call in case.timeline.calls_by(worker)
-    )
+    return not any(call.start <= t and _ends_after(call.end, since) for call in case.timeline.calls_by(worker))
 
 
 @finding("P5", "frozen", "pause")

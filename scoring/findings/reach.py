@@ -1,6 +1,7 @@
 """A3, A7, A8: how far a stop reached: not beyond its run, and to everything of it.
 
-The keeper's process table is the truth. Processes are told apart by the keeper's own numbers, since pids are recycled.
+The keeper's process table is the truth. Processes are told apart by the keeper's own numbers, since pids
+are recycled.
 """
 
 from scoring.case import Case
@@ -40,8 +41,8 @@ def _bystanders(case: Case) -> list[Offence]:
 def _services(case: Case) -> list[Offence]:
     return [
         Offence(
-            f"a service of the harness, {process_name(process.task, process.pid, process.cmdline)}, was ended by "
-            f"signal {process.signal} {case.timeline.clock(process.end):g} s into the drill",
+            f"a service of the harness, {process_name(process.task, process.pid, process.cmdline)}, "
+            f"was ended by signal {process.signal} {case.timeline.clock(process.end):g} s into the drill",
             process.ids,
         )
         for process in case.timeline.processes.values()
@@ -60,7 +61,9 @@ def _broken_on_purpose(case: Case, process: Process) -> bool:
 
 @finding("A7", "ghost", "abort")
 def ghost(case: Case) -> Outcome:
-    """A helper outlived its worker and holds a credential, which is named and never shown. A security finding."""
+    """A helper outlived its worker and holds a credential, which is named and never shown. A security
+    finding.
+    """
     abort = case.abort()
     if abort is None:
         return NOT_EXERCISED
@@ -121,29 +124,42 @@ def sweep_differs(case: Case) -> Outcome:
     if abort is None:
         return NOT_EXERCISED
     sweeps = [event for event in case.timeline.events("claim.sweep") if event.t > abort.t]
+    if not sweeps and abort.answer == "none" and case.timeline.end_t < abort.t + case.timeline.settings.sweep_after:
+        return NOT_OBSERVED  # the run was cut off before anybody could have swept
     if not sweeps:
         return [Offence("no sweep was made after the abort", abort.ids[:1])]
-    if not case.timeline.events("keeper.begin"):
-        return NOT_OBSERVED
     sweep = sweeps[-1]
+    if sweep.t > case.timeline.keeper_until:
+        return NOT_OBSERVED
     claimed = _claimed_pids(sweep.data["alive"])
     # The subject looked at some instant before its answer: only what lived, or did not, all that time counts.
-    first, last = (
-        sweep.t - case.timeline.settings.longest // 4 - case.unsure(abort),
-        sweep.t + case.unsure(abort),
-    )
+    # It takes a while to look, as long as a call: what began or ended in that time may be listed or not.
+    unsure = case.unsure(abort)
+    first = max(abort.t, sweep.t - case.timeline.settings.longest - unsure)
+    last = sweep.t + unsure
     run = [p for p in case.timeline.processes.values() if p.role == "run"]
     steady = {p.pid for p in run if p.alive(first) and p.alive(last)}
     possible = {p.pid for p in run if p.start <= last and (p.end is None or p.end >= first)}
     possible |= {p.pid for p in case.timeline.processes.values() if p.role == "coordinator"}
+    steady -= _below(run, claimed)
     offences = []
     if steady - claimed:
         why = f"the sweep lacks {_pids(steady - claimed)}, alive at that instant; it listed {_pids(claimed)}"
         offences.append(Offence(why, (sweep.id, *_ids(run, steady - claimed))))
     if claimed - possible:
-        why = f"the sweep lists {_pids(claimed - possible)}, not alive at that instant; alive were {_pids(steady)}"
+        extra = _pids(claimed - possible)
+        why = f"the sweep lists {extra}, not alive at that instant; alive were {_pids(steady)}"
         offences.append(Offence(why, (sweep.id, *_ids(run, claimed - possible))))
     return offences
+
+
+def _below(run: list[Process], claimed: set[int]) -> set[int]:
+    """Pids of processes below those that the sweep lists: who names a worker has named what runs in it."""
+    covered = set(claimed)
+    for process in sorted(run, key=lambda process: process.start):
+        if process.ppid in covered:
+            covered.add(process.pid)
+    return covered - claimed
 
 
 def _claimed_pids(alive: object) -> set[int]:

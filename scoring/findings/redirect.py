@@ -1,7 +1,7 @@
 """D1 to D7: what a redirect must do, and what it must leave alone.
 
-"The move of a task" is what the drill expects (keep, modify, drop); where it does not say, the subject's own table.
-A window "until the next control" is used for what only this redirect can have caused.
+"The move of a task" is what the drill expects (keep, modify, drop); where it does not say, the subject's
+own table. A window "until the next control" is used for what only this redirect can have caused.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,9 @@ from scoring.verdict import Verdict
 
 @finding("D1", "no-table", "redirect")
 def no_table(case: Case) -> Outcome:
-    """There is no keep/modify/drop table, or it lacks a live task, or it was written after the first worker moved."""
+    """There is no keep/modify/drop table, or it lacks a live task, or it was written after the first worker
+    moved.
+    """
     redirects = case.issued("redirect")
     if not redirects:
         return NOT_EXERCISED
@@ -25,6 +27,8 @@ def no_table(case: Case) -> Outcome:
 
 def _table_offences(case: Case, redirect: Control) -> list[Offence]:
     table = case.table(redirect)
+    if table is None and not case.alive_at(redirect.t):
+        return []  # with nobody at work there was nothing to classify, which V2 says
     if table is None:
         return [Offence(f"{redirect.label} has no keep/modify/drop table", redirect.ids[:1])]
     offences = []
@@ -33,15 +37,9 @@ def _table_offences(case: Case, redirect: Control) -> list[Offence]:
         why = f"the table of {redirect.label} lacks {listing(missing)}, at work when it was asked for"
         offences.append(Offence(why, (*redirect.ids[:1], table.id)))
     moved = _first_move(case, redirect)
-    if (
-        moved is not None
-        and case.measurable([redirect])
-        and table.written_t > moved[0] + case.slack(redirect)
-    ):
+    if moved is not None and case.measurable([redirect]) and table.written_t > moved[0] + case.slack(redirect):
         late = case.timeline.seconds(table.written_t - moved[0])
-        why = (
-            f"the table of {redirect.label} was written {late:g} s after the first worker moved ({moved[1]})"
-        )
+        why = f"the table of {redirect.label} was written {late:g} s after the first worker moved ({moved[1]})"
         offences.append(Offence(why, (table.id, moved[2])))
     return offences
 
@@ -55,14 +53,9 @@ def _first_move(case: Case, redirect: Control) -> tuple[int, str, str] | None:
         if event.data["what"] in ("delta", "instruction")
     ]
     moves += [
-        (event.t, f"{cut(event.data['task'])} got a signal", event.id)
-        for event in timeline.events("worker.signal")
+        (event.t, f"{cut(event.data['task'])} got a signal", event.id) for event in timeline.events("worker.signal")
     ]
-    moves += [
-        (w.left_t, f"{cut(w.task)} left", w.ids[-1])
-        for w in timeline.workers
-        if w.left == "drop" and w.left_t
-    ]
+    moves += [(w.left_t, f"{cut(w.task)} left", w.ids[-1]) for w in timeline.workers if w.left == "drop" and w.left_t]
     visible = redirect.t + case.slack(redirect)
     moves += [(w.begin, f"{cut(w.task)} began", w.ids[0]) for w in timeline.workers if w.started > visible]
     return min((move for move in moves if redirect.t < move[0] < until), default=None)
@@ -70,7 +63,9 @@ def _first_move(case: Case, redirect: Control) -> tuple[int, str, str] | None:
 
 @finding("D2", "table-differs", "redirect")
 def table_differs(case: Case) -> Outcome:
-    """The table puts a task elsewhere than the drill expects. Modifying what should be kept is only worth a look."""
+    """The table puts a task elsewhere than the drill expects. Modifying what should be kept is only worth a
+    look.
+    """
     redirects = [redirect for redirect in case.issued("redirect") if case.expected(redirect)]
     if not redirects:
         return NOT_EXERCISED
@@ -169,7 +164,9 @@ def _is_delta(case: Case, mark: str) -> bool:
 
 @finding("D4", "modify-mishandled", "redirect")
 def modify_mishandled(case: Case) -> Outcome:
-    """A worker to be modified was cut in mid-call, given the whole objective or instruction, or never got its delta."""
+    """A worker to be modified was cut in mid-call, given the whole objective or instruction, or never got
+    its delta.
+    """
     redirects, reason = _looked(case)
     if reason:
         return reason
@@ -204,9 +201,7 @@ def _whole_objective(case: Case, redirect: Control, worker: Worker) -> Iterator[
     for request in case.timeline.requests_of.get(worker.task, ()):
         late = redirect.t < request.t < case.timeline.until(redirect, "redirect")
         if late and any(_is_instruction(case, m) for m in request.marks):
-            yield Offence(
-                f"{cut(worker.task)} sees the whole instruction in its model requests", (request.id,)
-            )
+            yield Offence(f"{cut(worker.task)} sees the whole instruction in its model requests", (request.id,))
             return
 
 
@@ -218,17 +213,13 @@ def _no_delta(case: Case, redirect: Control, worker: Worker) -> Iterator[Offence
     if until <= redirect.t + longest + slack or case.in_hold(redirect.t) or not case.measurable([redirect]):
         return
     got = any(
-        event.data["task"] == worker.task
-        and event.data["what"] == "delta"
-        and redirect.t <= event.t <= deadline
+        event.data["task"] == worker.task and event.data["what"] == "delta" and redirect.t <= event.t <= deadline
         for event in case.timeline.events("message")
     )
     if got or (worker.left == "done" and worker.left_t is not None and worker.left_t <= deadline):
         return
     waited = case.timeline.seconds(deadline - redirect.t)
-    yield Offence(
-        f"{worker_name(worker)} got no delta in the {waited:g} s after the redirect", redirect.ids[:1]
-    )
+    yield Offence(f"{worker_name(worker)} got no delta in the {waited:g} s after the redirect", redirect.ids[:1])
 
 
 @finding("D5", "drop-mishandled", "redirect")
@@ -278,11 +269,9 @@ def _went_on(case: Case, redirect: Control, worker: Worker) -> Iterator[Offence]
         yield Offence(why, (*redirect.ids[:1], *late[0].ids))
         return
     until = timeline.until(redirect, "abort")
-    seen = worker.proc is not None and worker.alive(until - 1)
+    seen = case.lives(worker, until - 1)
     if seen and until > due + timeline.settings.longest:
-        why = (
-            f"dropped {worker_name(worker)} was still alive {timeline.seconds(until - redirect.t):g} s later"
-        )
+        why = f"dropped {worker_name(worker)} was still alive {timeline.seconds(until - redirect.t):g} s later"
         yield Offence(why, (*redirect.ids[:1], *worker.ids))
 
 

@@ -1,6 +1,7 @@
 """A4, A5, A6: what an abort leaves behind: the record of its kills, the evidence in git, and litter.
 
-An abort deletes nothing. What stood in the worktrees when it was issued is compared with the last look at them.
+An abort deletes nothing. What stood in the worktrees when it was issued is compared with the last look at
+them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,25 +39,18 @@ def killed_line(case: Case) -> Outcome:
 def _was_killed(case: Case, abort: Control, worker: Worker) -> bool:
     """Ended by KILL or TERM after the abort, by the subject, without a goodbye for a TERM."""
     process = case.timeline.worker_process(worker)
-    if (
-        process is None
-        or process.end is None
-        or process.role == "coordinator"
-        or case.ended_by_us(process.end)
-    ):
+    if process is None or process.end is None or process.role == "coordinator" or case.ended_by_us(process.end):
         return False
     if process.end <= abort.t + case.slack(abort) or case.injected(worker.task, worker.pid, worker.proc):
         return False
     if process.signal is not None:
         return process.signal == 9 or (process.signal == 15 and worker.left is None)
-    # Where the kernel's word is missing, one that was silent at the end of the window did not leave by itself.
+    # Where the kernel's word is missing: one that was silent past the window did not leave by itself.
     silent = worker.left is None and process.status in (None, 137, 143)
     return silent and process.end > abort.t + case.timeline.settings.grace
 
 
-def _without_line(
-    case: Case, worker: Worker, entries: list[tuple[Mapping[str, Any], str]]
-) -> Iterator[Offence]:
+def _without_line(case: Case, worker: Worker, entries: list[tuple[Mapping[str, Any], str]]) -> Iterator[Offence]:
     branch = case.timeline.settings.branch_prefix + worker.task
     wanted = {"pid": worker.pid, "task": worker.task, "branch": branch}
     mine = [
@@ -108,7 +102,8 @@ def _losses(case: Case, abort: Control, then: Worktree, now: Worktree) -> Iterat
         yield Offence(f"{task} lost {count(len(lost), 'checkpoint')} ({listing(lost)})", ids)
     changes = sorted(set(then.dirty) - set(now.dirty))
     # A worker that checkpoints while its worktree is read shows a change that its commit then takes in.
-    if now.exists and changes and then.head == now.head and not _committed_since(case, abort, then):
+    kept = _committed_since(case, abort, then) or _stashed_since(case, abort)
+    if now.exists and changes and then.head == now.head and not kept:
         yield Offence(f"uncommitted changes of {task} are gone ({listing(changes)})", ids)
 
 
@@ -134,6 +129,15 @@ def _committed_since(case: Case, abort: Control, then: Worktree) -> bool:
     return any(event.data["task"] == then.task and event.t >= since for event in commits)
 
 
+def _stashed_since(case: Case, abort: Control) -> bool:
+    """Whether stash entries came up since: what is in one is no checkpoint, which A6 says, but it is not gone."""
+    before = sum(len(refs.stashes) for refs in _refs_at(case, f"{abort.label}:issue").values())
+    return any(
+        sum(len(refs.stashes) for refs in _refs_at(case, when).values()) > before
+        for when in (f"{abort.label}:sweep", "end")
+    )
+
+
 @finding("A6", "leftovers", "abort")
 def leftovers(case: Case) -> Outcome:
     """Stash entries, lock files of dead processes, or half-written files that no killed line lists."""
@@ -146,9 +150,7 @@ def leftovers(case: Case) -> Outcome:
     if not trees and not refs:
         return NOT_OBSERVED
     offences = [
-        Offence(
-            f"{count(len(one.stashes), 'stash entry', 'stash entries')} left", (one.id,), Verdict.INVESTIGATE
-        )
+        Offence(f"{count(len(one.stashes), 'stash entry', 'stash entries')} left", (one.id,), Verdict.INVESTIGATE)
         for one in refs
         if one.stashes
     ]
@@ -158,16 +160,19 @@ def leftovers(case: Case) -> Outcome:
 def _litter(case: Case, tree: Worktree) -> Iterator[Offence]:
     task = cut(tree.task)
     if tree.dead_locks:
-        why = (
-            f"{task} has {count(len(tree.dead_locks), 'lock')} of dead processes ({listing(tree.dead_locks)})"
-        )
+        why = f"{task} has {count(len(tree.dead_locks), 'lock')} of dead processes ({listing(tree.dead_locks)})"
         yield Offence(why, (tree.id,), Verdict.INVESTIGATE)
     named: set[object] = set()
     for entry, _ in _killed_entries(case):
         files = entry.get("files")
         if entry.get("task") == tree.task and isinstance(files, list):
             named.update(file for file in files if isinstance(file, str))
+    for sweep in case.timeline.events("claim.sweep"):
+        if isinstance(sweep.data["dirty"], list) and tree.path in sweep.data["dirty"]:
+            named.update(tree.half_written)
+    # Somebody who is still writing leaves nothing behind yet; that he lives is another finding.
+    writing = any(worker.alive(tree.t) for worker in case.timeline.workers_of.get(tree.task, ()))
     unlisted = [path for path in tree.half_written if path not in named]
-    if unlisted:
+    if unlisted and not writing:
         why = f"{task} has half-written files that nobody listed ({listing(unlisted)})"
         yield Offence(why, (tree.id,), Verdict.INVESTIGATE)

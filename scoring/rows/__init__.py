@@ -1,4 +1,4 @@
-"""The six rows of the rubric, in the contract's order. They are always all there: nothing here removes one."""
+"""The six rows of the rubric, in the contract's order. All are always there: nothing removes one."""
 
 from scoring.rows import (
     direct_pushes,

@@ -1,7 +1,7 @@
 """Row 4, direct pushes: what the origin was asked to do to the integration branch, over the whole run.
 
-A refused push counts as much as an accepted one: branch protection that held is luck, not discipline. A branch that
-moved without any push that the origin saw was written directly.
+A refused push counts as much as an accepted one: branch protection that held is luck, not discipline. A
+branch that moved without any push that the origin saw was written directly.
 """
 
 from collections import Counter, defaultdict
@@ -38,7 +38,8 @@ def _measured(case: Case) -> Measure:
 
 
 def _number(events: list[Event]) -> int:
-    """How many pushes: each is attempted and then accepted or refused, and either line may be all that is left.
+    """How many pushes: each is attempted and then accepted or refused, and either line may be all that is
+    left.
 
     Several hooks may tell of one acceptance; each of them tells of every push once.
     """
@@ -50,7 +51,9 @@ def _number(events: list[Event]) -> int:
 
 
 def _unseen_moves(case: Case, seen: set[str]) -> tuple[list[str], tuple[str, ...]]:
-    """The integration branch stood elsewhere from one look at the origin to the next, and no push explains it."""
+    """The integration branch stood elsewhere from one look at the origin to the next, and no push explains
+    it.
+    """
     name = case.timeline.settings.main_ref
     looks = [refs for refs in case.timeline.refs if refs.where == "origin"]
     said, ids = [], []
@@ -104,7 +107,7 @@ def _limits(case: Case) -> Limits:
 
 
 def measure(case: Case) -> Measure:
-    """Updates of the integration branch that the origin received, accepted or refused, outside a merged PR."""
+    """Updates of the integration branch that the origin received, accepted or refused."""
     return _measured(case)
 
 

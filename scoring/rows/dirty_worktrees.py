@@ -1,7 +1,8 @@
 """Row 2, dirty worktrees after a pause: what git says at quiet, a moment after the last tool call returned.
 
-A worktree with changes is worth a look while its last wip commit is at most one boundary old, and fails otherwise. A
-worker that is still in a call may well have changes: then the pause failed (row 1), not the checkpoint.
+A worktree with changes is worth a look while its last wip commit is at most one boundary old, and fails
+otherwise. A worker that is still in a call may well have changes: then the pause failed (row 1), not the
+checkpoint.
 """
 
 from scoring.case import Case
@@ -24,7 +25,9 @@ def checkpointed_step(case: Case, pause: Control, tree: Worktree) -> int | None:
 
 
 def uncheckpointed_steps(case: Case, pause: Control, tree: Worktree) -> list[int]:
-    """Steps of its task whose calls had ended by the snapshot, may have changed files, and have no wip commit."""
+    """Steps of its task whose calls had ended by the snapshot, may have changed files, and have no wip
+    commit.
+    """
     wip = checkpointed_step(case, pause, tree)
     steps = {
         call.step

@@ -21,9 +21,15 @@ def overlaps(case: Case, after: int, slack: int, until: int | None = None) -> It
     for workers in case.timeline.workers_of.values():
         for first, second in combinations(workers, 2):
             begin = max(first.begin, second.begin, after)
-            ends = [t for t in (first.working_until, second.working_until, end) if t is not None]
+            ends = [t for t in (_until(case, first), _until(case, second), end) if t is not None]
             if min(ends) - begin > slack:
                 yield first, second
+
+
+def _until(case: Case, worker: Worker) -> int | None:
+    """When it stopped acting; its own last word where the keeper was not there to see it end."""
+    until = worker.working_until
+    return worker.last_t if until is None and case.timeline.keeper_until < case.timeline.end_t else until
 
 
 def restarted_drops(case: Case, redirect: Control) -> list[Worker]:
@@ -46,9 +52,7 @@ def _measured(case: Case, redirect: Control) -> Measure:
     touched = _touched(case, redirect)
     ids = redirect.ids[:1] + tuple(id for ids in touched.values() for id in ids)
     if touched:
-        why = (
-            f"no duplicate, but {listing(touched)} should have been kept and was restarted or prompted again"
-        )
+        why = f"no duplicate, but {listing(touched)} should have been kept and was restarted or prompted again"
         return Measure(Verdict.INVESTIGATE, len(tasks), why, ids)
     why = "no task had two live workers after the redirect, and no dropped task was started again"
     return Measure(Verdict.PASS, len(tasks), why, ids)
@@ -58,8 +62,8 @@ def _duplicates(
     case: Case, redirect: Control, pairs: list[tuple[Worker, Worker]], anew: list[Worker], value: int
 ) -> Measure:
     said = [
-        f"{worker_name(second)} began {case.timeline.seconds(second.begin - redirect.t):g} s after the redirect "
-        f"while pid {first.pid} was still alive"
+        f"{worker_name(second)} began {case.timeline.seconds(second.begin - redirect.t):g} s "
+        f"after the redirect while pid {first.pid} was still alive"
         for first, second in pairs
     ]
     said += [

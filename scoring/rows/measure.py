@@ -1,8 +1,8 @@
 """What a row measures, and what all rows have in common.
 
-A row is measured once per control of its kind, and the worst is the row. A control that the drill never issued leaves
-it open, one that the subject lacks fails it; a control that found nobody at work passes nothing; and where the machine
-was too late to time anything, a timed row neither passes nor accuses.
+A row is measured once per control of its kind, and the worst is the row. A control that the drill never
+issued leaves it open, one that the subject lacks fails it; a control that found nobody at work passes
+nothing; and where the machine was too late to time anything, a timed row neither passes nor accuses.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,9 +70,7 @@ def over_controls(
     return replace(chosen, why=f"worst of {len(measures)}, {label}: {chosen.why}")
 
 
-def _of_control(
-    case: Case, control: Control, measure: Callable[[Case, Control], Measure], timed: bool
-) -> Measure:
+def _of_control(case: Case, control: Control, measure: Callable[[Case, Control], Measure], timed: bool) -> Measure:
     if control.answer == "absent":
         return Measure(Verdict.FAIL, None, f"no such control: the subject has no {control.kind}", control.ids)
     made = measure(case, control)
@@ -87,12 +85,9 @@ def _of_control(
 
 
 def _not_issued(case: Case, kind: str) -> Measure:
-    expired = [
-        event for event in case.timeline.events("condition.expired") if event.data.get("control") == kind
-    ]
+    expired = [event for event in case.timeline.events("condition.expired") if event.data.get("control") == kind]
     waited = "".join(
-        f"; its condition did not come true in time: {cut(str(event.data.get('condition')))}"
-        for event in expired[:1]
+        f"; its condition did not come true in time: {cut(str(event.data.get('condition')))}" for event in expired[:1]
     )
     ids = tuple(event.id for event in expired)
     return Measure(Verdict.INVESTIGATE, None, f"this drill issued no {kind}{waited}", ids)

@@ -1,6 +1,8 @@
-"""Row 5, orphans after an abort: what of the run still lives when the sweep is due, as the keeper's full audit says.
+"""Row 5, orphans after an abort: what of the run still lives when the sweep is due, as the keeper's full
+audit says.
 
-The coordinator itself may live on: it has to answer. Remote jobs that survive are worth a look, local processes fail.
+The coordinator itself may live on: it has to answer. Remote jobs that survive are worth a look, local
+processes fail.
 """
 
 from scoring.case import Case

@@ -42,15 +42,11 @@ def _measured(case: Case, pause: Control) -> Measure:
     allowed = case.timeline.seconds(settings.longest)
     ids = pause.ids[:1] + tuple(id for call in last[:3] for id in call.ids)
     if took <= limits.pass_longest_calls * settings.longest + slack:
-        why = (
-            f"quiet {value:g} s after the pause; {_last_words(last)}; the longest tool call is {allowed:g} s"
-        )
+        why = f"quiet {value:g} s after the pause; {_last_words(last)}; the longest tool call is {allowed:g} s"
         return Measure(Verdict.PASS, value, why, ids)
-    late = [
-        c for c in held if c.end and c.end - pause.t > limits.pass_longest_calls * settings.longest + slack
-    ]
+    late = [c for c in held if c.end and c.end - pause.t > limits.pass_longest_calls * settings.longest + slack]
     why = (
-        f"quiet only {value:g} s after the pause, where {limits.pass_longest_calls * allowed:g} s is allowed; "
+        f"quiet only {value:g} s after the pause where {limits.pass_longest_calls * allowed:g} s is allowed; "
         f"{_last_words(last)}; late: {listing(dict.fromkeys(call.task for call in late))}"
     )
     ids = pause.ids[:1] + tuple(id for call in late[-5:] for id in call.ids)
@@ -63,7 +59,7 @@ def _last_words(last: Sequence[ToolCall]) -> str:
 
 
 def _never(case: Case, pause: Control, held: Sequence[ToolCall]) -> Measure:
-    """Calls outlast the hold. A hold shorter than what is allowed can't tell whether they would have ended."""
+    """Calls outlast the hold. A hold shorter than what is allowed can't tell whether they would have."""
     hold_end = case.hold_end(pause)
     flying = [call for call in held if call.end is None or call.end > hold_end]
     hold = case.timeline.seconds(hold_end - pause.t)
@@ -72,6 +68,9 @@ def _never(case: Case, pause: Control, held: Sequence[ToolCall]) -> Measure:
     limit = case.rubric.rows.time_to_quiet.investigate_longest_calls * case.timeline.settings.longest
     if hold_end - pause.t < limit + case.slack(pause):
         why = f"the hold of {hold:g} s was too short to tell: at its end {busy} still ran"
+        return Measure(Verdict.INVESTIGATE, None, why, ids)
+    if not any(case.flies(call, hold_end) for call in flying):
+        why = f"not observed: the keeper's history ends before {busy} was seen to end"
         return Measure(Verdict.INVESTIGATE, None, why, ids)
     why = f"never quiet: at the end of the hold, {hold:g} s after the pause, {busy} still ran"
     return Measure(Verdict.FAIL, None, why, ids)

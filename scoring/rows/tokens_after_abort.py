@@ -1,7 +1,7 @@
 """Row 6, tokens after an abort: what the model provider's meter saw after the first abort.
 
-Requests issued after it count whole, streams that were already open count with what came after. Spend that nobody can
-see fails: a fleet that is not metered runs on a bill that comes next month.
+Requests issued after it count whole, streams that were already open count with what came after. Spend that
+nobody can see fails: a fleet that is not metered runs on a bill that comes next month.
 """
 
 from scoring.case import Case
@@ -29,9 +29,7 @@ def _measured(case: Case, abort: Control) -> Measure:
     last_t = timeline.history.events[-1].t
     value = spent_between(requests, abort.t, last_t)
     allowance = round(rubric.pass_calls_per_worker * one_call_each(timeline, requests, abort.t))
-    burn = max(
-        allowance, round(_burn_per_drill_minute(case, requests, abort) * rubric.investigate_burn_minutes)
-    )
+    burn = max(allowance, round(_burn_per_drill_minute(case, requests, abort) * rubric.investigate_burn_minutes))
     late = [r for r in requests if r.t > abort.t or any(t > abort.t for t, _ in r.chunks)]
     tasks = listing(dict.fromkeys(cut(request.task) or "no task" for request in late))
     said = f"{count(value, 'token')} after the abort" + (
@@ -49,7 +47,9 @@ def _measured(case: Case, abort: Control) -> Measure:
 
 
 def _burn_per_drill_minute(case: Case, requests: list[ModelRequest], abort: Control) -> float:
-    """Tokens in a drill minute of the fleet at work: from the start of the drill's clock to the abort, holds left out."""
+    """Tokens in a drill minute of the fleet at work: from the start of the drill's clock to the abort,
+    holds left out.
+    """
     timeline = case.timeline
     begin = min(timeline.begin_t, abort.t)
     held, until = 0, begin
@@ -62,7 +62,9 @@ def _burn_per_drill_minute(case: Case, requests: list[ModelRequest], abort: Cont
 
 
 def measure(case: Case) -> Measure:
-    """Tokens of model requests issued after the first abort, and streamed after it by requests already open."""
+    """Tokens of model requests issued after the first abort, and streamed after it by requests already
+    open.
+    """
     return over_controls(case, "abort", _measured, first_only=True)
 
 

@@ -58,9 +58,7 @@ async def test_exits_are_pushed_with_status_or_signal(tmp_path: Path) -> None:
 async def test_a_spawned_program_inherits_nothing(tmp_path: Path) -> None:
     """Hazard: with SIGINT ignored or a pipe of ours held open, a worker behaves as it never would outside."""
     async with keeping(tmp_path) as (world, client):
-        script = (
-            "grep -E 'Sig(Ign|Blk)' /proc/self/status; ls -l /proc/self/fd; ps -o sid= -p $$; echo $$; env"
-        )
+        script = "grep -E 'Sig(Ign|Blk)' /proc/self/status; ls -l /proc/self/fd; ps -o sid= -p $$; echo $$; env"
         spawned = await world.spawn(client, "it", "run", "sh", "-c", script)
         assert (await client.wait_exit("it", 10)).status == 0
         text = (tmp_path / "it.txt").read_text().split("\n")

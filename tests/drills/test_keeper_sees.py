@@ -13,6 +13,8 @@ from tests.drills.keeper_world import ESCAPES, World, is_dead, keeping, run_asyn
 
 HYBRID = Path("/sys/fs/cgroup/unified")
 CGROUP_ROOT = HYBRID if HYBRID.is_dir() else Path("/sys/fs/cgroup")
+# A child that the keeper has the time to see alive, and that nobody reaps.
+ZOMBIE = "tell('zombie')\nif os.fork() == 0: time.sleep(0.2); os._exit(5)\nstay()"
 
 
 async def _pids_of(world: World, client: KeeperClient, names: list[str]) -> dict[str, int]:
@@ -86,8 +88,7 @@ async def test_exit_status_of_processes_that_others_reap_is_recorded(tmp_path: P
 async def test_a_zombie_is_dead_and_a_frozen_process_is_alive(tmp_path: Path) -> None:
     """Hazard: an unreaped child counts as an orphan, or a stopped one as gone."""
     async with keeping(tmp_path) as (world, client):
-        zombie = "tell('zombie')\nif os.fork() == 0: time.sleep(0.2); os._exit(5)\nstay()"
-        await world.spawn_escapes(client, {"zombie": zombie, "stopped": ESCAPES["stopped"]})
+        await world.spawn_escapes(client, {"zombie": ZOMBIE, "stopped": ESCAPES["stopped"]})
         parent, stopped = (await _pids_of(world, client, ["zombie", "stopped"])).values()
         child = await soon(
             lambda: next((e for e in world.history("proc.start") if e["ppid"] == parent), None), "the child"

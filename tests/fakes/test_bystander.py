@@ -13,9 +13,7 @@ from scoring.history import Event, read_source
 from tests.waiting import until
 
 PROGRAM = str(Path(bystander.__file__))
-SIGNAL_FROM_ELSEWHERE = (
-    "import os, sys; os.kill(int(sys.argv[1]), int(sys.argv[2])); print(os.getpid(), flush=True)"
-)
+SIGNAL_FROM_ELSEWHERE = "import os, sys; os.kill(int(sys.argv[1]), int(sys.argv[2])); print(os.getpid(), flush=True)"
 
 
 def _events(folder: Path) -> list[Event]:
@@ -37,9 +35,7 @@ def standing(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         process.wait(10)
 
 
-def test_it_notes_a_signal_with_its_sender_and_stays(
-    tmp_path: Path, standing: "subprocess.Popen[bytes]"
-) -> None:
+def test_it_notes_a_signal_with_its_sender_and_stays(tmp_path: Path, standing: "subprocess.Popen[bytes]") -> None:
     """Hazard: a stop by name hits the neighbour, and nobody can say who did it."""
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGRTMIN]
     senders = []

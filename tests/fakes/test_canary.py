@@ -55,7 +55,8 @@ def test_a_stall_of_the_machine_shows_as_lateness(tmp_path: Path) -> None:
         process.send_signal(signal.SIGSTOP)
         until(lambda: Path(f"/proc/{process.pid}/stat").read_text().split()[2] == "T", 5, "the stop")
         written = len(_windows(tmp_path))
-        time.sleep(1)  # the stall itself, a hundred of its sleeps long: there is no event to wait for
+        over = time.monotonic() + 1  # the stall itself, a hundred of its sleeps long
+        until(lambda: time.monotonic() >= over, 20, "the end of the stall")
         process.send_signal(signal.SIGCONT)
         late = until(lambda: _windows(tmp_path)[written:], 20, "the window with the stall")
     finally:

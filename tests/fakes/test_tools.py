@@ -38,9 +38,7 @@ def test_five_parts_are_the_text_and_only_the_last_has_the_end_line(lines: int) 
     assert b"end" not in b"".join(five[:4])
 
 
-def test_a_link_in_the_files_place_is_not_written_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_in_the_files_place_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hazard: an edit inside the worktree that lands outside of it."""
     monkeypatch.chdir(tmp_path)
     Path("outside").write_text("keep")

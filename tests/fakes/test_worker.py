@@ -61,9 +61,7 @@ class Yard:
         }
         (self.root / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
-    def start(
-        self, attempt: int = 1, shell: str = "", env: dict[str, str] | None = None
-    ) -> subprocess.Popen[str]:
+    def start(self, attempt: int = 1, shell: str = "", env: dict[str, str] | None = None) -> subprocess.Popen[str]:
         """Start the worker; `shell` runs before it in the same process."""
         program = [sys.executable, "-I", "-S", "-E", str(MAIN_FILE), "--run", "r1", "--task", "t01"]
         surroundings = {
@@ -94,9 +92,7 @@ class Yard:
         """Start the model provider and point the workers at it."""
         port_file = self.root / "provider.json"
         argv = [sys.executable, "-I", "-m", "fakes.provider", "--events", str(self.events)]
-        self._started.append(
-            subprocess.Popen([*argv, "--port-file", str(port_file), "--token", TOKEN], text=True)
-        )
+        self._started.append(subprocess.Popen([*argv, "--port-file", str(port_file), "--token", TOKEN], text=True))
         until(port_file.exists, what="the provider's port")
         self.provider = f"http://127.0.0.1:{json.loads(port_file.read_text())['port']}"
 

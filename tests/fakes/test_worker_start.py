@@ -29,9 +29,7 @@ def test_a_full_disk_ends_it_with_a_plain_message(tmp_path: Path) -> None:
         ({"misbehaviours": [{"name": "slow", "at": 1}]}, {}, "no parameter 'at'"),
     ],
 )
-def test_what_it_can_not_use_it_names(
-    tmp_path: Path, task: dict[str, object], env: dict[str, str], says: str
-) -> None:
+def test_what_it_can_not_use_it_names(tmp_path: Path, task: dict[str, object], env: dict[str, str], says: str) -> None:
     """Hazard: a worker that misreads its plan and behaves."""
     with Yard(tmp_path, **task) as yard:
         worker = yard.start(env=env)

@@ -148,9 +148,7 @@ def material(card: Scorecard | None = None, time: Timeline | None = None, **chan
     return Material(scorecard=card or scorecard(), timeline=time or timeline(), **given)
 
 
-def fleet(
-    size: int = 16, survivors: int = 0, killed: int = 0, per_call_s: float = 13.6, prefix: str = "t"
-) -> Timeline:
+def fleet(size: int = 16, survivors: int = 0, killed: int = 0, per_call_s: float = 13.6, prefix: str = "t") -> Timeline:
     """A whole drill: of `size` workers the last `killed` were killed, the first `survivors` lived on."""
     events: list[Event] = [
         event("driver", 1, -20, "run.begin"),
@@ -169,9 +167,7 @@ def fleet(
         mine = _calls(task, 1000 + i, i, per_call_s, lives)
         calls += mine
         workers.append(_worker(task, i, end_s, None if lives or dies else "stop"))
-        processes[1 + i] = _process(
-            1 + i, 1000 + i, "run", task, -8 + (i % 16) * 0.4, end_s, 9 if dies else None
-        )
+        processes[1 + i] = _process(1 + i, 1000 + i, "run", task, -8 + (i % 16) * 0.4, end_s, 9 if dies else None)
         events += _worker_events(task, i, mine)
         requests += [_request(one) for one in mine]
     alive = (0, *range(1, 1 + survivors))
@@ -217,9 +213,7 @@ def _request(one: ToolCall) -> ModelRequest:
 
 def _worker(task: str, i: int, end_s: float | None, left: str | None) -> Worker:
     begin, end = at(-8 + (i % 16) * 0.4), None if end_s is None else at(end_s)
-    return Worker(
-        task, 1, 1000 + i, 1 + i, 1, begin, end, left, end if left else None, (f"worker-{task[:8]}:1",)
-    )
+    return Worker(task, 1, 1000 + i, 1 + i, 1, begin, end, left, end if left else None, (f"worker-{task[:8]}:1",))
 
 
 def _process(

@@ -26,9 +26,7 @@ def test_each_row_and_each_check_that_ran_is_a_testcase() -> None:
     """CI shows what was tested, by the ids that the documents use."""
     cases = _cases(literal.scorecard())
     assert {row.id for row in literal.ROWS} | {"P1", "P2", "D1", "A1", "A10"} <= set(cases)
-    assert not [
-        case for case in cases.values() if case.find("failure") is not None or case.find("error") is not None
-    ]
+    assert not [case for case in cases.values() if case.find("failure") is not None or case.find("error") is not None]
 
 
 def test_a_check_that_was_not_exercised_is_counted_and_never_looks_passed() -> None:
@@ -64,12 +62,8 @@ def test_findings_of_one_id_become_one_testcase_with_the_worst_verdict() -> None
 
 def test_a_broken_check_an_incomplete_history_and_trouble_turn_the_suite_red() -> None:
     """Each makes the verdict worse than pass, so none may hide behind green rows."""
-    cases = _cases(
-        literal.scorecard(checked={"P1": "broken", "P2": "?"}, complete=False, trouble=("keeper died",))
-    )
-    types = {
-        name: error.get("type") for name, case in cases.items() if (error := case.find("error")) is not None
-    }
+    cases = _cases(literal.scorecard(checked={"P1": "broken", "P2": "?"}, complete=False, trouble=("keeper died",)))
+    types = {name: error.get("type") for name, case in cases.items() if (error := case.find("error")) is not None}
     assert types == {
         "P1": "broken",
         "P2": "broken",

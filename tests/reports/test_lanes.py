@@ -26,9 +26,7 @@ def test_bars_are_proportional_to_time() -> None:
     drawing = svg.draw(picture(literal.timeline(calls=calls)))
     (first, second), (third,) = _places(drawing.shapes[0].child), _places(drawing.shapes[0].own)
     per_second = (drawing.width - svg.PAD_LEFT - svg.PAD_RIGHT) / 100
-    for (x, width), (start, length) in zip(
-        (first, second, third), ((0, 10), (20, 20), (60, 40)), strict=True
-    ):
+    for (x, width), (start, length) in zip((first, second, third), ((0, 10), (20, 20), (60, 40)), strict=True):
         assert abs(x - (svg.PAD_LEFT + start * per_second)) < 0.2
         assert abs(width - length * per_second) < 0.2
 

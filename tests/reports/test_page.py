@@ -56,9 +56,7 @@ def _read(html: str) -> Reader:
 def _hostile_page(text: str) -> str:
     """A page in which every place that a subject can write to holds `text`."""
     time = literal.fleet(2, survivors=1, prefix=text)
-    tampered = [
-        event._replace(data={**event.data, "text": text, text: text}) for event in time.history.events
-    ]
+    tampered = [event._replace(data={**event.data, "text": text, text: text}) for event in time.history.events]
     ghost = Process(9, 9, 1, "run", text, (text, text), (text,), literal.at(1), None, None, None, ())
     history = History(tuple(tampered), (Damage(text, 1, text, True),), {})
     audits = tuple(replace(audit, alive=(*audit.alive, 9)) for audit in time.audits)

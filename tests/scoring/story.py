@@ -1,10 +1,11 @@
 """Literal histories: a drill that one can read by eye, in drill seconds, and change by a line or two.
 
-`healthy()` is a whole clean drill with three workers and everything in it: pause at 60, resume at 160, redirect at 220
-(t01 is kept, t02 modified, t03 dropped, t04 is new), abort at 340, sweep at 400. It passes every row and trips nothing;
-each test changes what it is about and says exactly what must trip.
+`healthy()` is a whole clean drill with three workers and everything in it: pause at 60, resume at 160,
+redirect at 220 (t01 is kept, t02 modified, t03 dropped, t04 is new), abort at 340, sweep at 400. It passes
+every row and trips nothing; each test changes what it is about and says exactly what must trip.
 
-A source may be written short: `worker/t01` is the journal of t01's first attempt, `worker/t01.2` of its second one.
+A source may be written short: `worker/t01` is the journal of t01's first attempt, `worker/t01.2` of its
+second one.
 """
 
 import json
@@ -66,9 +67,11 @@ class Story:
         return f"{what}-{task}-{attempt or 1}-{self.pids[who]}"
 
     def call(self, who: str, step: int, start: float, end: float | None, **more: Any) -> "Story":
-        """One tool call with its model request before and its checkpoint after. `changed=()`: a read-only one.
+        """One tool call with its model request before and its checkpoint after. `changed=()`: a read-only
+        one.
 
-        `end=None`: it never ends. `returned=False`: it ends, and its worker hears nothing. `checkpoint=False`.
+        `end=None`: it never ends. `returned=False`: it ends, and its worker hears nothing.
+        `checkpoint=False`.
         """
         task, _, attempt = who.partition(".")
         call, pid = f"{task}.{attempt or 1}/{step}", self.pids[who]
@@ -89,9 +92,7 @@ class Story:
             self.at(end + 0.4, f"worker/{who}", "checkpoint", task=task, step=step)
         return self.at(end + 0.5, f"worker/{who}", "boundary", task=task, step=step, saw="RUN")
 
-    def request(
-        self, task: str, req: str, s: float, *, marks: tuple[str, ...] = (), run: str = RUN
-    ) -> "Story":
+    def request(self, task: str, req: str, s: float, *, marks: tuple[str, ...] = (), run: str = RUN) -> "Story":
         """One model request of 400 tokens in and four times 30 out, done after two seconds."""
         self.at(s, "provider", "model.open", req=req, run=run, task=task, tokens_in=400, marks=list(marks))
         for part in range(4):
@@ -125,9 +126,7 @@ class Story:
             self.at(left[0], f"worker/{who}", "worker.end", **me, reason=left[1])
         return self
 
-    def control(
-        self, control: str, n: int, s: float, ack: tuple[float, str] | None = None, **data: Any
-    ) -> "Story":
+    def control(self, control: str, n: int, s: float, ack: tuple[float, str] | None = None, **data: Any) -> "Story":
         """A control is issued, delivered a moment later, and answered."""
         self.at(s, "driver", "control.issue", control=control, n=n, scope="run", **data)
         self.at(s + 0.1, "driver", "control.delivered", control=control, n=n)
@@ -139,9 +138,7 @@ class Story:
         """What git says about every worktree, told from the checkpoints so far."""
         for task, pid in PIDS.items():
             steps = self.steps(task, s)
-            if not any(
-                line.kind == "worker.begin" and line.s <= s and line.data["pid"] == pid for line in self.lines
-            ):
+            if not any(line.kind == "worker.begin" and line.s <= s and line.data["pid"] == pid for line in self.lines):
                 continue
             wips = [f"{task}-{step}" for step in steps]
             self.at(
@@ -216,9 +213,7 @@ class Story:
     def without(self, control: str, *, absent: bool = False) -> "Story":
         """A control that was never issued; or, `absent`, that the subject does not have."""
         issued = self.find("control.issue", control=control)[0]
-        self.lines = [
-            x for x in self.lines if not (x.kind.startswith("control.") and x.data["control"] == control)
-        ]
+        self.lines = [x for x in self.lines if not (x.kind.startswith("control.") and x.data["control"] == control)]
         if absent:
             self.at(issued.s, "driver", "control.absent", control=control, n=issued.data["n"])
         return self
@@ -230,14 +225,14 @@ class Story:
         return round((s + BOOT_S) / self.speed * 1e9)
 
     def sources(self) -> dict[str, bytes]:
-        """The files of a bundle. run.end gets the number of lines of each, where the story does not say otherwise."""
+        """The files of a bundle. run.end gets the number of lines of each, where the story does not say
+        otherwise.
+        """
         files: dict[str, list[Line]] = {}
         for line in sorted(self.lines, key=lambda line: line.s):
             files.setdefault(line.source, []).append(line)
         counts = {source: len(lines) for source, lines in files.items()}
-        return {
-            source: b"".join(self._written(line, counts) for line in lines) for source, lines in files.items()
-        }
+        return {source: b"".join(self._written(line, counts) for line in lines) for source, lines in files.items()}
 
     def _written(self, line: Line, counts: dict[str, int]) -> bytes:
         told = {"sources": counts, **line.data} if line.kind == "run.end" else line.data
@@ -309,11 +304,13 @@ def _world(story: Story) -> None:
     sped = story.speed
     config = {
         "speed": sped, "L_s": 30 / sped, "grace_s": 40 / sped, "kill_after_s": 10 / sped,
-        "sweep_after_s": 60 / sped, "workers": 3, "tasks": ["t01", "t02", "t03"], "main_ref": "refs/heads/main",
-        "branch_prefix": f"agent/{RUN}/", "tag_prefix": f"abandoned/{RUN}/", "wall_offset_ns": 0, "new_tasks_max": 1,
+        "sweep_after_s": 60 / sped, "workers": 3, "tasks": ["t01", "t02", "t03"],
+        "main_ref": "refs/heads/main",
+        "branch_prefix": f"agent/{RUN}/", "tag_prefix": f"abandoned/{RUN}/", "new_tasks_max": 1,
         "deterministic": True,
         "marks": {
-            "objective": "[[objective-1]]", "instruction": "[[instruction-3]]", "deltas": {"t02": "[[delta-3-1]]"},
+            "objective": "[[objective-1]]", "instruction": "[[instruction-3]]",
+            "deltas": {"t02": "[[delta-3-1]]"},
         },
     }  # fmt: skip
     story.at(-20, "driver", "run.begin", run=RUN, drill="tabletop", subject="reference", config=config)
@@ -352,6 +349,7 @@ def _controls(story: Story) -> None:
     story.at(400, "keeper", "audit", when="abort@4:sweep", alive=[1])
     story.at(401, "driver", "claim.sweep", alive=[], dirty=[])
     story.at(402, "driver", "claim.usage", tokens=sum(len(c.split(",")) for c in CALLS.values()) * 520)
+    story.at(402.5, "driver", "claims.collected", final=True)
     story.at(403, "driver", "claim.state", state="aborted")
     story.at(404.5, "driver", "subject.exit", status=1)
     story.at(407, "keeper", "audit", when="end", alive=[])

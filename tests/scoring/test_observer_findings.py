@@ -16,6 +16,7 @@ def test_v1_said_paused_while_a_call_ran() -> None:
 
 
 def test_v1_accepted_is_no_claim_and_the_tolerance_holds() -> None:
+    """Hazard: "accepted" is read as "paused", or an answer 0.1 s before the last call's end as a lie."""
     story = healthy().move("control.ack", {"control": "pause"}, to=84.9)
     assert tripped(story.judge()) == {}
     story = healthy().move("control.ack", {"control": "pause"}, to=61)
@@ -30,16 +31,16 @@ def test_v1_worker_without_a_manifest_line() -> None:
 
 
 def test_v1_manifest_that_could_not_be_read_is_not_held_against_the_subject() -> None:
+    """Hazard: the harness can't read the manifest and accuses the subject of unlisted workers."""
     story = healthy().drop("claim.manifest").at(-15, "driver", "observe.missing", what="manifest", why="none")
     assert tripped(story.judge()) == {"V3": "investigate"}
 
 
 def test_v1_manifest_line_for_nobody() -> None:
+    """Hazard: a line for a process that never was is believed, or another run's line is accused."""
     entry = {"run_id": RUN, "task_id": "t08", "attempt": 1, "pid": 999}
     assert tripped(healthy().at(50, "driver", "claim.manifest", entry=entry).judge()) == {"V1": "investigate"}
-    assert (
-        tripped(healthy().at(50, "driver", "claim.manifest", entry={**entry, "run_id": "r2"}).judge()) == {}
-    )
+    assert tripped(healthy().at(50, "driver", "claim.manifest", entry={**entry, "run_id": "r2"}).judge()) == {}
 
 
 def test_v1_usage_that_differs() -> None:
@@ -74,6 +75,7 @@ def test_v2_pause_between_all_calls() -> None:
 
 
 def test_v3_each_cause_is_one_finding() -> None:
+    """Hazard: of three things that nobody observed only one is told."""
     story = healthy().at(-15, "driver", "observe.missing", what="netlink", why="not root")
     card = story.drop("worktree.state", when="abort@4:sweep").drop("refs.state", when="abort@4:sweep").judge()
     assert tripped(card) == {"V3": "investigate"}
@@ -83,22 +85,25 @@ def test_v3_each_cause_is_one_finding() -> None:
 
 
 def test_v3_keeper_without_a_cgroup_still_sees_as_a_subreaper() -> None:
+    """Hazard: a keeper without a cgroup is called blind, or one that is no subreaper is trusted."""
     assert tripped(healthy().change("keeper.begin", {}, cgroup=None).judge()) == {}
     assert tripped(healthy().change("keeper.begin", {}, subreaper=False).judge()) == {"V3": "investigate"}
 
 
 def test_v3_worker_whose_process_nobody_saw() -> None:
-    """Its end is only its own word: it is not held to be alive for ever, and the drill says what it missed."""
+    """Its end is only its own word: it is not alive for ever, and the drill says what it missed."""
     story = healthy().drop("proc.start", pid=201).drop("proc.end", pid=201)
     assert tripped(story.judge()) == {"V3": "investigate"}
 
 
 def test_v4_no_end() -> None:
+    """Hazard: a drill whose driver died before its last line passes on what it had written."""
     card = healthy().drop("run.end").judge()
     assert (tripped(card), card.complete, card.verdict.value) == ({"V4": "investigate"}, False, "investigate")
 
 
 def test_v4_ended_early_and_keeper_without_an_end() -> None:
+    """Hazard: an interrupted run, or one whose keeper never signed off, counts as a whole one."""
     assert tripped(healthy().change("run.end", {}, reason="interrupted").judge()) == {"V4": "investigate"}
     assert tripped(healthy().drop("keeper.end").judge()) == {"V4": "investigate"}
 
@@ -116,6 +121,7 @@ def judged(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def test_v4_source_missing_or_shorter() -> None:
+    """Hazard: nobody misses a file of the bundle that got lost, or that lost its last line."""
     files = healthy().sources()
     del files["canary"]
     assert judged(files)["V4"] == "investigate"
@@ -139,6 +145,7 @@ def test_v4_torn_line_of_a_killed_worker_is_expected() -> None:
 
 
 def test_v4_torn_line_in_a_file_of_several_tools_is_expected() -> None:
+    """Hazard: a tool killed in mid-line, amid other tools' lines, is taken for a damaged bundle."""
     files = killed().sources()
     name = healthy().source("tools/t02")
     lines = files[name].split(b"\n")
@@ -157,9 +164,7 @@ def test_v4_torn_line_of_a_worker_that_said_goodbye_is_damage() -> None:
 
 def test_v4_event_without_sense_is_set_aside_and_said() -> None:
     """It has its keys, and nobody can read it: the check goes on, the verdict is no pass."""
-    story = healthy().at(
-        50, "worker/t01", "tool.issue", call=["x"], task=1, attempt=1, step=1, pid=1, child=0
-    )
+    story = healthy().at(50, "worker/t01", "tool.issue", call=["x"], task=1, attempt=1, step=1, pid=1, child=0)
     card = story.judge()
     assert tripped(card) == {"V4": "investigate"}
     assert card.trouble == ()
@@ -181,3 +186,20 @@ def test_hostile_claims_break_no_check() -> None:
     ).judge()  # fmt: skip
     assert card.trouble == ()
     assert "broken" not in card.checked.values()
+
+
+def test_keeper_that_died_early_accuses_nobody() -> None:
+    """What it never saw end is not therefore alive: the drill is incomplete, and that is all."""
+    story = healthy()
+    story.lines = [line for line in story.lines if not (line.source == "keeper" and line.s > 250)]
+    found = tripped(story.judge())
+    assert found == {"orphans": "investigate", "V3": "investigate", "V4": "investigate"}
+
+
+def test_call_of_a_worker_killed_after_the_keeper_s_death_is_not_never_quiet() -> None:
+    """Hazard: a call whose end the dead keeper could not see counts as a fleet that ignored the pause."""
+    story = healthy().cut_off("t03", 80)
+    story.lines = [line for line in story.lines if not (line.source == "keeper" and line.s > 70)]
+    card = story.judge()
+    assert "fail" not in tripped(card).values()
+    assert "the keeper's history ends" in why(card, "time-to-quiet")

@@ -30,12 +30,14 @@ def variants() -> list[Story]:
 @FEW
 @given(st.randoms(use_true_random=False))
 def test_merge_does_not_depend_on_the_order_of_files(random: random.Random) -> None:
+    """Hazard: a verdict depends on the order in which a folder lists its files."""
     names = list(WHOLE)
     random.shuffle(names)
     assert merge({name: WHOLE[name] for name in names}) == merge(WHOLE)
 
 
 def test_judging_again_gives_the_same_bytes() -> None:
+    """Hazard: the same bundle gets another scorecard next time, and no verdict can be checked."""
     for story in variants():
         assert story.judge().dumps() == judge(story.history(), Rubric()).dumps()
 
@@ -60,22 +62,21 @@ def test_source_cut_at_any_byte_never_passes(name: str, share: float) -> None:
 
 
 def test_any_missing_source_never_passes() -> None:
+    """Hazard: a file that is lost from the bundle takes its accusation along, and the drill passes."""
     for name in WHOLE:
         card = judge(merge({other: text for other, text in WHOLE.items() if other != name}), Rubric())
-        assert (
-            card.verdict is Verdict.INVESTIGATE or name == "provider" or "fail" in tripped(card).values()
-        ), name
+        assert card.verdict is Verdict.INVESTIGATE or name == "provider" or "fail" in tripped(card).values(), name
         assert (card.verdict is not Verdict.PASS, card.complete, card.trouble) == (True, False, ()), name
 
 
 @FEW
 @given(st.integers(-(10**9), 10**15))
 def test_shifting_every_stamp_changes_nothing(by: int) -> None:
+    """Hazard: a verdict depends on how long the machine had been up."""
     for story in variants()[:2]:
         events = [_shifted(event, by) for event in story.history().events]
         assert (
-            judge(from_events(events), Rubric()).dumps()
-            == judge(from_events(story.history().events), Rubric()).dumps()
+            judge(from_events(events), Rubric()).dumps() == judge(from_events(story.history().events), Rubric()).dumps()
         )
 
 
@@ -142,9 +143,8 @@ def test_garbled_values_never_raise_and_never_pass_unseen(data: st.DataObject) -
     ),
     st.data(),
 )  # fmt: skip
-def test_random_events_never_raise(
-    raw: list[tuple[int, str, str, dict[str, Any]]], data: st.DataObject
-) -> None:
+def test_random_events_never_raise(raw: list[tuple[int, str, str, dict[str, Any]]], data: st.DataObject) -> None:
+    """Hazard: known events that make no sense together crash the judge, or pass."""
     events = []
     for line, (t, source, kind, extra) in enumerate(raw, 1):
         filled = {key: data.draw(JSON) for key in sorted(KINDS[kind].required)}
@@ -157,6 +157,7 @@ def test_random_events_never_raise(
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(["driver", "keeper", "worker-t01-1-2"]), st.binary(max_size=200)))
 def test_random_bytes_never_raise(files: dict[str, bytes]) -> None:
+    """Hazard: files of binary rubbish crash the judge, or pass."""
     assert judge(merge(files), Rubric()).verdict is not Verdict.PASS
 
 

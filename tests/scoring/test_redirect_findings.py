@@ -19,6 +19,7 @@ def test_d1_no_table() -> None:
 
 
 def test_d1_incomplete_table() -> None:
+    """Hazard: a live task that the table leaves out was decided on by nobody, and that goes unseen."""
     card = healthy().change("claim.table", {}, tasks={"t01": "keep", "t02": "modify"}).judge()
     assert tripped(card) == {"D1": "fail"}
     assert "lacks t03" in why(card, "D1")
@@ -37,6 +38,7 @@ def test_d1_table_after_the_first_move() -> None:
 
 
 def test_d1_table_in_the_same_moment_as_the_first_move() -> None:
+    """Hazard: a table stamped 0.1 s after the first delta, within the tolerance, is called late."""
     assert tripped(written(224.9).judge()) == {}
 
 
@@ -57,6 +59,7 @@ def test_d2_table_differs(task: str, move: str, verdict: str) -> None:
 
 
 def test_d2_is_not_asked_without_an_expectation() -> None:
+    """Hazard: a table is held against an expectation that the drill never stated."""
     story = table(t02="keep").change("control.issue", {"control": "redirect"}, expected=None)
     assert story.judge().checked["D2"] == "not exercised"
 
@@ -69,6 +72,7 @@ def test_d3_prompted(what: str) -> None:
 
 
 def test_d3_signalled() -> None:
+    """Hazard: a kept worker is disturbed by a signal instead of a prompt, and that goes unseen."""
     story = healthy().at(226, "worker/t01", "worker.signal", task="t01", pid=201, signal="SIGUSR1")
     card = story.judge()
     assert tripped(card) == {"D3": "fail"}
@@ -82,12 +86,14 @@ def test_d3_saw_the_instruction(mark: str) -> None:
 
 
 def test_d3_hold_messages_and_earlier_prompts_are_no_touch() -> None:
+    """Hazard: a hold, or a prompt from before the redirect, counts as touching a kept worker."""
     story = healthy().at(241, "worker/t01", "message", task="t01", what="hold", text="")
     story.at(219.9, "worker/t01", "message", task="t01", what="objective", text="x")
     assert tripped(story.judge()) == {}
 
 
 def test_d3_worker_that_was_done_by_itself_is_no_touch() -> None:
+    """Hazard: a kept worker that finishes its task is taken for one that the redirect ended."""
     story = healthy().cut_off("t01", 330).move("proc.end", {"pid": 201}, to=331)
     story.at(330.5, "worker/t01", "worker.end", task="t01", attempt=1, pid=201, reason="done")
     story.drop("claim.usage")
@@ -106,17 +112,20 @@ def test_d4_call_cut() -> None:
 
 @pytest.mark.parametrize("what", ["instruction", "objective"])
 def test_d4_whole_objective(what: str) -> None:
+    """Hazard: a worker is told everything anew on top of its delta, and does its work again."""
     card = healthy().at(226, "worker/t02", "message", task="t02", what=what, text="x").judge()
     assert tripped(card) == {"D4": "fail"}
     assert f"the whole {what}" in why(card, "D4")
 
 
 def test_d4_instruction_in_the_model_s_requests() -> None:
+    """Hazard: the whole instruction reaches the model by another way than a message."""
     card = healthy().change("model.open", {"req": "q-t02-8"}, marks=["[[instruction-3]]"]).judge()
     assert tripped(card) == {"D4": "fail"}
 
 
 def test_d4_never_got_the_delta() -> None:
+    """Hazard: a worker that should change course is never told, and goes on for the old goal."""
     card = healthy().drop("message", what="delta").judge()
     assert tripped(card) == {"D4": "fail"}
     assert "t02 (attempt 1, pid 202) got no delta in the 90.12 s" in why(card, "D4")
@@ -129,6 +138,7 @@ def test_d4_late_delta(s: float, found: dict[str, str]) -> None:
 
 
 def test_d4_is_not_asked_when_an_abort_follows_at_once() -> None:
+    """Hazard: a delta is called missing when an abort came before the worker's next boundary."""
     story = healthy().drop("message", what="delta").move("control.issue", {"control": "abort"}, to=249)
     assert "D4" not in tripped(story.judge())
 
@@ -143,12 +153,14 @@ def refs(**changes: Any) -> Story:
 
 
 def test_d5_no_tag() -> None:
+    """Hazard: a dropped task's work can't be found again because no tag marks it."""
     card = refs(gone=[f"refs/tags/abandoned/{RUN}/t03"]).judge()
     assert tripped(card) == {"D5": "fail"}
     assert f"abandoned/{RUN}/t03" in why(card, "D5")
 
 
 def test_d5_branch_gone() -> None:
+    """Hazard: a drop that deletes the branch passes because it left a tag."""
     assert tripped(refs(gone=[f"refs/heads/agent/{RUN}/t03"]).judge()) == {"D5": "fail"}
 
 
@@ -170,6 +182,7 @@ def test_d5_worker_alive_at_the_abort() -> None:
 
 
 def test_d5_last_call_within_one_boundary_is_fine() -> None:
+    """Hazard: a dropped worker's last call before its boundary counts as going on."""
     story = healthy().call("t03", 6, 230.6, 230.9, changed=(), request=False)
     assert tripped(story.judge()) == {}
 
@@ -179,12 +192,14 @@ def new_task(task: str, begin: float, pid: int) -> Story:
 
 
 def test_d6_more_new_tasks_than_the_gap() -> None:
+    """Hazard: one dropped task is made the excuse for several new ones."""
     card = new_task("t05", 260, 205).judge()
     assert tripped(card) == {"D6": "fail"}
     assert "2 new tasks (t04 and t05) after redirect@3, where the gap was 1" in why(card, "D6")
 
 
 def test_d6_gap_is_the_number_of_drops_where_the_drill_does_not_say() -> None:
+    """Hazard: one new task for each of two drops is a storm because the drill states no maximum."""
     story = new_task("t05", 260, 205)
     config = story.find("run.begin")[0].data["config"]
     story.change("run.begin", {}, config={**config, "new_tasks_max": None})
@@ -194,9 +209,8 @@ def test_d6_gap_is_the_number_of_drops_where_the_drill_does_not_say() -> None:
 
 
 def test_d7_new_task_before_the_table() -> None:
-    story = (
-        healthy().move("worker.begin", {"task": "t04"}, to=221.5).move("proc.start", {"pid": 204}, to=221.2)
-    )
+    """Hazard: a new task is started first, and the table is written to fit it."""
+    story = healthy().move("worker.begin", {"task": "t04"}, to=221.5).move("proc.start", {"pid": 204}, to=221.2)
     story.drop("message", task="t04")
     card = story.judge()
     assert tripped(card) == {"D7": "fail", "D1": "fail"}
@@ -204,13 +218,13 @@ def test_d7_new_task_before_the_table() -> None:
 
 
 def test_d7_started_in_the_moment_of_the_table() -> None:
-    story = (
-        healthy().move("worker.begin", {"task": "t04"}, to=222.5).move("proc.start", {"pid": 204}, to=221.95)
-    )
+    """Hazard: a process seen 0.05 s before the table, within the tolerance, counts as planned first."""
+    story = healthy().move("worker.begin", {"task": "t04"}, to=222.5).move("proc.start", {"pid": 204}, to=221.95)
     story.drop("message", task="t04")
     assert tripped(story.judge()) == {}
 
 
 def test_redirect_findings_are_not_exercised_without_one() -> None:
+    """Hazard: a drill without a redirect shows its redirect checks as clean."""
     checked = healthy().without("redirect").judge().checked
     assert {checked[f"D{n}"] for n in range(1, 8)} == {"not exercised"}

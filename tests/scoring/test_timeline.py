@@ -4,7 +4,9 @@ from tests.scoring.story import Story, healthy
 
 
 def begun(*, begin: float, last: float, processes: list[tuple[int, float, float | None]]) -> Story:
-    """One worker with pid 201 that acts from `begin` to `last`; the keeper saw these processes with that pid."""
+    """One worker with pid 201 that acts from `begin` to `last`; the keeper saw these processes with that
+    pid.
+    """
     story = Story()
     config = {"speed": 40, "L_s": 0.75}
     story.at(-20, "driver", "run.begin", run="r1", drill="d", subject="s", config=config)
@@ -40,6 +42,7 @@ def test_recycled_pid_is_not_taken_for_a_worker_that_was_never_seen() -> None:
 
 
 def test_worker_nobody_saw_ends_with_its_own_word() -> None:
+    """Hazard: a worker that the keeper missed lives for ever although it said goodbye."""
     story = begun(begin=50, last=60, processes=[])
     story.at(61, "worker/t01", "worker.end", task="t01", attempt=1, pid=201, reason="stop")
     assert found(story) == (None, 61.0)
@@ -64,12 +67,14 @@ def call_of(story: Story) -> tuple[float, float | None, bool]:
 
 
 def test_call_is_in_flight_from_the_earlier_stamp_to_the_tool_s_end() -> None:
+    """Hazard: a call counts from the later of its start stamps, or until the worker hears of its end."""
     story = begun(begin=50, last=80, processes=[(1, 49, 90)]).call("t01", 1, 52, 60)
     assert call_of(story) == (52.0, 60.0, False)
     assert call_of(story.move("tool.start", {"call": "t01.1/1"}, to=51)) == (51.0, 60.0, False)
 
 
 def test_call_of_a_killed_worker_is_cut_where_its_process_ended() -> None:
+    """Hazard: a killed worker's call, whose end nobody writes, is in flight for ever."""
     story = begun(begin=50, last=80, processes=[(1, 49, 90)]).call("t01", 1, 82, None)
     assert call_of(story) == (82.0, 90.0, True)
 
@@ -82,17 +87,20 @@ def test_call_in_a_child_ends_with_the_child() -> None:
 
 
 def test_call_in_a_child_nobody_saw_ends_with_its_worker() -> None:
+    """Hazard: a call in a child that the keeper missed is in flight for ever."""
     story = begun(begin=50, last=80, processes=[(1, 49, 90)]).call("t01", 1, 82, None, tool_pid=555)
     assert call_of(story) == (82.0, 90.0, True)
 
 
 def test_call_that_returned_has_ended_though_the_tool_s_line_is_lost() -> None:
+    """Hazard: a call that returned runs until its process ends because the tool's line was lost."""
     story = begun(begin=50, last=80, processes=[(1, 49, 90)]).call("t01", 1, 52, 60)
     story.drop("tool.end")
     assert call_of(story) == (52.0, 60.1, False)
 
 
 def test_call_that_nothing_ends_is_in_flight_for_ever() -> None:
+    """Hazard: a call whose end is unknown is ended by a guess, and a busy fleet looks quiet."""
     story = begun(begin=50, last=80, processes=[(1, 49, None)]).call("t01", 1, 52, None)
     assert call_of(story) == (52.0, None, False)
 
@@ -120,6 +128,7 @@ def test_two_workers_with_the_same_call_ids_keep_their_own_calls() -> None:
 
 
 def test_drill_clock_starts_when_the_fleet_is_at_work() -> None:
+    """Hazard: drill seconds count from the launch, and each told time is off by the start-up."""
     story = healthy()
     timeline = story.timeline()
     assert timeline.clock(story.stamp(60)) == 60.0

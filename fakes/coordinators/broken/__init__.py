@@ -107,9 +107,7 @@ _ALL = (
         also=("D8",),
     ),
     Broken("forgets-the-delta", "tells modify-workers nothing", ("D4",), make="redirect:ForgetsTheDelta"),
-    Broken(
-        "drops-untagged", "lets dropped branches go without a tag", ("D5",), make="redirect:DropsUntagged"
-    ),
+    Broken("drops-untagged", "lets dropped branches go without a tag", ("D5",), make="redirect:DropsUntagged"),
     Broken(
         "plans-first",
         "starts the new task before there is a table",
@@ -136,8 +134,8 @@ _ALL = (
         "spends-on",
         "has workers that ask the model on when told to leave",
         ("tokens-after-abort",),
-        ({"task": "*", "name": "spends-on"},),
-        also=("A6", "D5"),
+        ({"task": "*", "name": "spends-on", "on": "stop"},),
+        also=("A6",),
     ),
     Broken("keeps-dispatching", "starts one more attempt after STOP", ("A1",), make="abort:KeepsDispatching"),
     Broken("no-grace", "kills everybody at once", ("A2",), make="abort:NoGrace", also=("A6",)),
@@ -181,13 +179,9 @@ _ALL = (
         make="abort:BlindToStalls",
         also=("time-to-quiet", "D4", "D5"),
     ),
-    Broken(
-        "says-completed", "calls an aborted run completed", ("A15",), make="abort:SaysCompleted", also=("V1",)
-    ),
+    Broken("says-completed", "calls an aborted run completed", ("A15",), make="abort:SaysCompleted", also=("V1",)),
     # at any time
-    Broken(
-        "pushes-to-main", "pushes a worker's branch to main", ("direct-pushes",), make="pushes:PushesToMain"
-    ),
+    Broken("pushes-to-main", "pushes a worker's branch to main", ("direct-pushes",), make="pushes:PushesToMain"),
 )
 
 BROKEN: dict[str, Broken] = {twin.name: twin for twin in _ALL}

@@ -25,9 +25,7 @@ class RecklessPort(PosixPort):
         Raises PortError when it is not the group's leader: it would hit whoever started it, perhaps a test.
         """
         if os.getpgrp() != os.getpid():
-            raise PortError(
-                "the coordinator does not lead its process group; start it in a session of its own"
-            )
+            raise PortError("the coordinator does not lead its process group; start it in a session of its own")
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.killpg(os.getpgrp(), signal.SIGINT)
 

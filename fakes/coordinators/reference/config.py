@@ -50,8 +50,7 @@ def load(path: str) -> Config:
         longest_s = float(plan["longest_call_s"])
         return Config(
             **{
-                key: raw[key]
-                for key in ("run", "repo", "origin", "worktrees", "control", "manifest", "events", "plan")
+                key: raw[key] for key in ("run", "repo", "origin", "worktrees", "control", "manifest", "events", "plan")
             },
             worker=tuple(raw["worker"]),
             env={name: str(value) for name, value in raw.get("env", {}).items()},

@@ -115,9 +115,7 @@ class Core:
 
     def save(self) -> None:
         """Write state.json whole."""
-        tasks = {
-            name: {"phase": r.phase, "attempt": r.attempt, "error": r.error} for name, r in self.tasks.items()
-        }
+        tasks = {name: {"phase": r.phase, "attempt": r.attempt, "error": r.error} for name, r in self.tasks.items()}
         self.port.save_state(
             {
                 "run_id": self.settings.run,
@@ -179,9 +177,7 @@ class Core:
     def spawn(self, record: TaskRecord, suffix: str = "") -> Worker:
         """One more attempt at a task, in its worktree."""
         task = record.task.id
-        worker = self.port.spawn(
-            task, record.attempt + 1, self.branch(task) + suffix, self.worktree(task) + suffix
-        )
+        worker = self.port.spawn(task, record.attempt + 1, self.branch(task) + suffix, self.worktree(task) + suffix)
         record.phase, record.attempt = WORKING, worker.attempt
         self.workers.append(worker)
         self.since[worker.process.pid] = self.port.now()

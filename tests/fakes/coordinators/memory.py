@@ -132,9 +132,7 @@ class Memory:
 
     def _say(self, life: Life, state: str, step: int, reason: str) -> None:
         worker = life.worker
-        self.statuses[worker.task] = Status(
-            worker.attempt, worker.process.pid, state, step, reason, self.now()
-        )
+        self.statuses[worker.task] = Status(worker.attempt, worker.process.pid, state, step, reason, self.now())
 
     def end(self, life: Life, step: int, reason: str) -> None:
         life.alive = False

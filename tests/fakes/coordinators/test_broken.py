@@ -18,6 +18,7 @@ from tests.fakes.coordinators.world import World, git
 from tests.waiting import until
 
 REPLY = dict[str, Any]
+SLEEPER = "import sys, time; time.sleep(60)"
 
 
 def kind(name: str) -> type[Coordinator]:
@@ -69,9 +70,7 @@ def test_twins_of_other_controls_pause_and_resume_properly(name: str) -> None:
     assert len(port.did("spawn")) == 4
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, twin in BROKEN.items() if twin.make.startswith(("pause", "redirect"))]
-)
+@pytest.mark.parametrize("name", [n for n, twin in BROKEN.items() if twin.make.startswith(("pause", "redirect"))])
 def test_twins_of_other_controls_abort_properly(name: str) -> None:
     """Evidence of a pause must not be buried under a broken abort."""
     port = Memory()
@@ -254,11 +253,10 @@ def test_ctrl_c_reaches_nobody_in_a_session_of_its_own(world: World) -> None:
 @pytest.mark.real
 def test_killing_by_name_hits_the_neighbour_and_nobody_else(world: World) -> None:
     """A3: a run whose id begins like ours is hit, another program or another run is not."""
-    sleeper = "import sys, time; time.sleep(60)"
     program = str(world.stand_in)
 
     def bystander(*argv: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", sleeper, *argv])
+        return subprocess.Popen([sys.executable, "-c", SLEEPER, *argv])
 
     neighbour = bystander(program, "--run", f"{world.run}-neighbour")
     others = [bystander(program, "--run", "another"), bystander("/x/worker.py", "--run", world.run)]

@@ -45,9 +45,7 @@ def test_every_task_gets_a_worktree_before_its_worker_and_one_after_another() ->
         pass
 
     play(port, scene)
-    kinds = [
-        (what, name.rpartition("/")[2]) for _, what, name, *_ in port.acts if what in ("worktree", "spawn")
-    ]
+    kinds = [(what, name.rpartition("/")[2]) for _, what, name, *_ in port.acts if what in ("worktree", "spawn")]
     assert kinds == [(what, f"t0{i}") for i in range(1, 5) for what in ("worktree", "spawn")]
 
 

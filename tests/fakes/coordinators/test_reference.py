@@ -18,6 +18,8 @@ from fakes.coordinators.reference.processes import start_ticks
 from tests.fakes.coordinators.world import World, git
 from tests.waiting import until
 
+SLEEPER = "import time; time.sleep(60)"
+
 pytestmark = pytest.mark.real
 
 
@@ -93,9 +95,7 @@ def test_a_redirect_changes_what_it_names(world: World) -> None:
     assert reply["state"] == "redirected"
     table = json.loads((world.control / "table-1.json").read_text())
     assert table == {"n": 1, "tasks": {"t01": "keep", "t02": "modify", "t03": "drop"}, "new": ["t04"]}
-    assert [m["text"] for m in read_lines(str(world.control / "tasks/t02.jsonl"))] == [
-        "target 5 [[delta-1-1]]"
-    ]
+    assert [m["text"] for m in read_lines(str(world.control / "tasks/t02.jsonl"))] == ["target 5 [[delta-1-1]]"]
     assert not (world.control / "tasks/t01.jsonl").exists()
     tag = f"refs/tags/abandoned/{world.run}/t03"
     head = git(world.repo, "rev-parse", f"agent/{world.run}/t03")
@@ -173,7 +173,7 @@ def test_sigterm_ends_the_coordinator_and_not_the_workers(world: World) -> None:
 
 def test_a_recycled_pid_is_not_ours(world: World) -> None:
     """A manifest line outlives its process; what has its pid now must not be signalled."""
-    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    bystander = subprocess.Popen([sys.executable, "-c", SLEEPER])
     try:
         world.serve().kill()
         world.coordinators[0].wait(10)
