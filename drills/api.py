@@ -53,17 +53,26 @@ async def run_async(
 ) -> Result:
     """Run a drill and judge it. Cancelling it ends the run; the bundle is kept and the result says `interrupted`.
 
-    `drill` is a shipped name, a TOML file or a `Drill`, `subject` a name or an adapter of your own. Raises UsageProblem for input
-    that cannot be used.
+    `drill` is a shipped name, a TOML file or a `Drill`, `subject` a name or an adapter of your own. Raises
+    UsageProblem for input that cannot be used.
     """
     limits = load_rubric(rubric)
-    plan, text = (drill, drill.to_toml()) if isinstance(drill, Drill) else script.load(script.find(str(drill)))
-    if workers is not None or speed is not None or seed is not None:
-        plan = plan.with_options(workers, speed, seed)
-        text = plan.to_toml()
+    plan, text = _plan(drill, workers, speed, seed)
     adapter = adapter_for(subject) if isinstance(subject, str) else subject
     conducted = await conduct(plan, text, adapter, Path(out), repo, view)
     return judged(conducted, limits, report)
+
+
+def _plan(drill: str | Path | Drill, workers: int | None, speed: float | None, seed: int | None) -> tuple[Drill, str]:
+    """The drill and its text; options that change it are written into the text, so that the bundle can be run again."""
+    if isinstance(drill, Drill):
+        plan, text = drill, drill.to_toml()
+    else:
+        plan, text = script.load(script.find(str(drill)))
+    if workers is not None or speed is not None or seed is not None:
+        plan = plan.with_options(workers, speed, seed)
+        text = plan.to_toml()
+    return plan, text
 
 
 def judged(conducted: Conducted, rubric: Any, report: bool) -> Result:

@@ -1,4 +1,4 @@
-"""The command line. Each command is thin: it reads options, calls the library, prints, and turns a result into a status.
+"""The command line. Each command is thin: it reads options, calls the library, prints, and leaves with a status.
 
 Exit status: 0 pass, 1 fail, 2 usage, 3 investigate, 4 broken, 130 interrupted with the evidence kept.
 Results go to stdout, progress to stderr, and no traceback reaches a user.

@@ -7,18 +7,13 @@ full disk, an adapter that raises), nothing of the run stays alive and the histo
 
 import asyncio
 import contextlib
-import platform
-import shlex
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-import fakes
+from drills import context, services
 from drills import world as worlds
 from drills.adapters.base import Adapter
 from drills.adapters.host import AdapterHost
@@ -31,13 +26,12 @@ from drills.observers.tail import FleetNow, Tail
 from drills.observers.watch import Watch, follow, wait_for
 from drills.operator import Operator
 from drills.script import Drill
-from drills.version import VERSION
 from drills.world import World
 from scoring.journal import Journal
 from scoring.scorecard import Scorecard
 
-_SERVICE_STARTS_WITHIN_S = 20.0
 _TAIL_EVERY_S = 0.02
+_DISK_MIN_BYTES = 512 * 1024
 
 
 @dataclass(frozen=True)
@@ -89,7 +83,7 @@ class Conductor:
         self._tail = Tail(self.world.events)
         self._phase = "setting up"
         self._operator: Operator | None = None
-        self._services_procs: dict[str, int] = {}
+        self._services: dict[str, int] = {}
         self._site: DriverSite | None = None
         self._wrong: list[Mapping[str, Any]] = [item.model_dump() for item in drill.misbehaviours]
 
@@ -98,7 +92,7 @@ class Conductor:
         keeper: KeeperClient | None = None
         host = AdapterHost()
         try:
-            self._write_context()
+            context.write(self.drill, self.world, self.adapter, self._repo)
             keeper = await KeeperClient.start(
                 self.world.run_id,
                 self.world.events,
@@ -117,121 +111,46 @@ class Conductor:
 
     async def _until_dead(self, keeper: KeeperClient, work: "asyncio.Task[None]") -> None:
         """Await `work`, unless the keeper dies first: without it there is no truth about processes."""
-        try:
-            waiting: set[asyncio.Future[Any]] = {work, keeper.dead}
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not work.done():
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
-        if keeper.dead.done():
-            raise HarnessTrouble(keeper.dead.result())
-        await work
+        await first_of(work, asyncio.ensure_future(_raise_when_dead(keeper)))
 
     async def _drill(self, keeper: KeeperClient, host: AdapterHost) -> None:
-        await self._services(keeper)
+        self._phase = "starting services"
+        self._services = await services.start(self.world, keeper)
         watch = Watch(self.drill, self.world, self._journal, keeper, self._tail)
         operator = Operator(self.drill, self.world, self.adapter, host, self._journal, watch)
         self._operator = operator
         self._site = site = DriverSite(self.world, keeper, operator, self._wrong, self.drill)
-        self._begin()
+        self._journal.write("run.begin", **context.run_begin(self.drill, self.world, self.adapter))
         following = asyncio.ensure_future(follow(self._tail, _TAIL_EVERY_S, self._show))
-        faults: list[asyncio.Task[None]] = []
+        acts = asyncio.ensure_future(self._acts(keeper, host, site, operator, watch))
         try:
             keeper.on_exit = self._exited
+            await first_of(acts, following)
+        finally:
+            watch.close()
+
+    async def _acts(
+        self, keeper: KeeperClient, host: AdapterHost, site: DriverSite, operator: Operator, watch: Watch
+    ) -> None:
+        """The drill itself, from the start of the fleet to the coordinator's orderly end."""
+        faults: list[asyncio.Task[None]] = []
+        try:
             if await self._put_to_work(host, site):
                 operator.start_clock()
                 self._phase = "drilling"
                 faults = [asyncio.ensure_future(self._fault(fault, keeper, host)) for fault in self.drill.faults]
                 await operator.perform()
-            self._phase = "looking back"
-            await watch.snapshot("end", processes=True)
-            await operator.collect_claims(final=True)
-            self._keep_git()
-            await host.call(self.adapter.close, within_s=5.0)
-            # The exit of a coordinator that closes in order is part of the truth, so give it a moment to be seen.
-            await wait_for(lambda: site.coordinator is None or site.coordinator not in self._tail.fleet.processes, 1.0)
         finally:
-            for task in (*faults, following):
+            for task in faults:
                 task.cancel()
-            await asyncio.gather(*faults, following, return_exceptions=True)
-            watch.close()
-
-    async def _services(self, keeper: KeeperClient) -> None:
-        """Provider, scheduler canary and bystander: of the harness, not of the run."""
-        self._phase = "starting services"
-        events, logs = str(self.world.events), self.world.root / "logs"
-        here = Path(fakes.__file__).parent
-        quick = [sys.executable, "-I", "-S", "-E"]
-        neighbour = [*worlds.worker_argv(), "--run", f"{self.world.run_id}-neighbour", "--task", "t01"]
-        services: dict[str, list[str]] = {
-            "provider": [
-                sys.executable, "-I", "-m", "fakes.provider", "--events", events,
-                "--port-file", str(self.world.port_file), "--token", self.world.token,
-            ],
-            "canary": [*quick, str(here / "canary.py"), "--events", events],
-            "bystander": [
-                *quick, str(here / "bystander.py"), "--events", events, "--name", "neighbour", *neighbour[1:],
-            ],
-        }  # fmt: skip
-        for name, argv in services.items():
-            await self._service(keeper, name, argv, logs)
-        if not await wait_for(self.world.port_file.exists, _SERVICE_STARTS_WITHIN_S):
-            raise HarnessTrouble(
-                f"the model provider did not say its port within {_SERVICE_STARTS_WITHIN_S:g} s;"
-                f" see {logs / 'provider.txt'}"
-            )
-
-    async def _service(self, keeper: KeeperClient, name: str, argv: Sequence[str], logs: Path) -> None:
-        environment = self.world.environment()
-        if name == "bystander":
-            environment["RUN_ID"] = f"{self.world.run_id}-neighbour"
-        log = logs / f"{name}.txt"
-        spawned = await keeper.spawn(
-            name, "service", argv, env=environment, cwd=self.world.root, stdout=log, stderr=log
-        )
-        self._services_procs[name] = spawned.proc
-
-    def _begin(self) -> None:
-        """run.begin, with everything that scoring needs to know."""
-        drill, world, real = self.drill, self.world, self.drill.real
-        instructions = [step.instruction for step in drill.controls if step.instruction]
-        drops = sum(
-            1 for said in instructions for word in worlds.expected_table(drill, said).values() if word == "drop"
-        )
-        adds = sum(len(said.adds) for said in instructions)
-        config = {
-            "speed": drill.speed,
-            "L_s": real(drill.longest_call),
-            "grace_s": real(drill.abort.grace),
-            "kill_after_s": real(drill.abort.kill_after),
-            "sweep_after_s": real(drill.abort.sweep_after),
-            "workers": drill.fleet.workers,
-            "tasks": list(drill.task_ids),
-            "main_ref": "refs/heads/main",
-            "branch_prefix": world.branch_prefix,
-            "tag_prefix": f"abandoned/{world.run_id}/",
-            "wall_offset_ns": time.time_ns() - time.monotonic_ns(),
-            "new_tasks_max": max(drops, adds),
-            "marks": {
-                "instruction": [world.mark("instruction", k) for k in range(1, len(instructions) + 1)],
-                "deltas": [
-                    world.mark("delta", f"{k}.{index}")
-                    for k, said in enumerate(instructions, 1)
-                    for index in range(1, len(said.changes) + 1)
-                ],
-            },
-            "success_exit": list(self.adapter.capabilities.success_exit),
-            "pause_means": self.adapter.capabilities.pause_means,
-        }
-        self._journal.write(
-            "run.begin",
-            run=world.run_id,
-            drill=drill.name,
-            subject=self.adapter.name,
-            config=config,
-            version=VERSION,
-        )
+            await asyncio.gather(*faults, return_exceptions=True)
+        self._phase = "looking back"
+        await watch.snapshot("end", processes=True)
+        await operator.collect_claims(final=True)
+        self._keep_git()
+        await host.call(self.adapter.close, within_s=5.0)
+        # The exit of a coordinator that closes in order is part of the truth, so give it a moment to be seen.
+        await wait_for(lambda: site.coordinator is None or site.coordinator not in self._tail.fleet.processes, 1.0)
 
     async def _put_to_work(self, host: AdapterHost, site: DriverSite) -> bool:
         """Start the subject and wait until every worker has been seen in a tool call."""
@@ -256,7 +175,7 @@ class Conductor:
         assert self._operator is not None
         await self._operator.until(fault.at)
         coordinator = self._site.coordinator if self._site else None
-        proc = coordinator if fault.kill == "coordinator" else self._services_procs.get(fault.kill)
+        proc = coordinator if fault.kill == "coordinator" else self._services.get(fault.kill)
         self._note("fault.inject", fault="kill -9", target=fault.kill, proc=proc)
         if proc is not None:
             await keeper.signal(proc, 9)
@@ -268,11 +187,19 @@ class Conductor:
     def _exited(self, ended: Exit) -> None:
         if ended.name == "coordinator":
             self._note("subject.exit", status=ended.status, signal=ended.signal)
-        elif ended.name in self._services_procs and self._phase != "ending":
+        elif ended.name in self._services and self._phase != "ending":
             why = f"it ended in mid-run (status {ended.status}, signal {ended.signal})"
             self._note("observe.missing", what=ended.name, why=why)
 
     def _show(self) -> None:
+        free = os.statvfs(self.world.run_dir)
+        if free.f_bavail * free.f_frsize < _DISK_MIN_BYTES:
+            # Noticed here and not at the first failed write, because the fleet's writes fail before ours do,
+            # and a fleet that starves on a full disk must not be judged.
+            raise HarnessTrouble(
+                f"No space left on the disk of {self.world.run_dir} ({free.f_bavail * free.f_frsize:,} bytes);"
+                f" the run was ended. Make room, or choose another folder with --out."
+            )
         if self._view is not None:
             clock = self._operator.clock if self._operator else 0.0
             self._view(Progress(self._phase, self.drill, self.world, self._tail.fleet, clock))
@@ -307,28 +234,6 @@ class Conductor:
             text = gitstate.describe(self.world.worktrees / name)
             (self.world.run_dir / "git" / f"{name}.txt").write_text(text, encoding="utf-8", errors="replace")
 
-    def _write_context(self) -> None:
-        memory = psutil.virtual_memory()
-        worlds.write_json(
-            self.world.run_dir / "environment.json",
-            {
-                "stopdrill": VERSION,
-                "command": shlex.join(["stopdrill", *sys.argv[1:]]),
-                "python": platform.python_version(),
-                "platform": platform.platform(),
-                "git": worlds.git_version(),
-                "cpus": psutil.cpu_count(),
-                "memory_bytes": memory.total,
-                "load_average": list(psutil.getloadavg()),
-                "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "repo": "a throwaway clone" if self._repo else "generated sample",
-            },
-        )
-        worlds.write_json(
-            self.world.run_dir / "subject.json",
-            {"name": self.adapter.name, "controls": dict(self.adapter.capabilities.controls)},
-        )
-
     def _note(self, kind: str, **fields: Any) -> None:
         """Write to the driver's journal; a full disk must not keep the ending from going on."""
         try:
@@ -341,6 +246,23 @@ class Conductor:
     def _trouble(self, what: str, why: str) -> None:
         self.result.trouble.append(f"{what}: {why}")
         self._note("harness.trouble", what=what, why=why)
+
+
+async def _raise_when_dead(keeper: KeeperClient) -> None:
+    raise HarnessTrouble(await asyncio.shield(keeper.dead))
+
+
+async def first_of(*tasks: "asyncio.Task[None]") -> None:
+    """Await the first of some tasks, cancel the others, and raise what any of them raised: trouble before success."""
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in ended:
+        if isinstance(outcome, Exception):
+            raise outcome
 
 
 async def conduct(

@@ -12,6 +12,8 @@ from typing import Any
 
 from drills.adapters.base import Ack, Adapter, Claims, Redirect
 from drills.adapters.host import AdapterHost, Outcome
+from drills.errors import HarnessTrouble
+from drills.keeper_client import KeeperError
 from drills.observers.watch import Watch
 from drills.script import Drill, Step
 from drills.world import World, expected_table
@@ -31,6 +33,7 @@ class Operator:
         self._current: tuple[str, int] | None = None
         self._redirects = 0
         self._background: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def start_clock(self) -> None:
         """The drill's zero is now."""
@@ -42,8 +45,11 @@ class Operator:
         return (time.monotonic() - self._zero) * self._drill.speed if self._zero else 0.0
 
     async def until(self, drill_seconds: float) -> None:
-        """Sleep until the drill clock shows this."""
-        await asyncio.sleep(max(0.0, self._zero + self._drill.real(drill_seconds) - time.monotonic()))
+        """Sleep until the drill clock shows this. Raises what went wrong in the operator's other tasks meanwhile."""
+        delay = self._zero + self._drill.real(drill_seconds) - time.monotonic()
+        done, _ = await asyncio.wait({self._failure}, timeout=max(0.0, delay))
+        for failure in done:
+            failure.result()
 
     def delivered(self) -> None:
         """Called by the adapter, from its own thread, when a control has reached the subject."""
@@ -53,22 +59,29 @@ class Operator:
 
     async def perform(self) -> None:
         """Issue all controls in order, each at its time whether or not the one before has been answered."""
-        for n, step in enumerate(self._drill.controls, 1):
-            await self.until(step.earliest)
-            if step.when is not None and not await self._met(step, n):
-                continue
-            self._spawn(self._issue(step, n))
-            if step.do == "pause":
-                self._spawn(self._watch.quiet(n, self._hold_end(n)))
-            if step.do == "abort":
-                self._spawn(self._watch.snapshot(f"abort@{n}:issue"))
-                self._spawn(self._sweep(n, time.monotonic()))
-            # The control's own task must reach the adapter before the next step is looked at.
-            await asyncio.sleep(0)
-        await self.until(self._drill.end)
-        for task in list(self._background):
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        try:
+            for n, step in enumerate(self._drill.controls, 1):
+                await self.until(step.earliest)
+                if step.when is None or await self._met(step, n):
+                    await self._begin(step, n)
+            await self.until(self._drill.end)
+        finally:
+            if not self._failure.done():
+                self._failure.cancel()
+            for task in list(self._background):
+                task.cancel()
+            await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def _begin(self, step: Step, n: int) -> None:
+        """Set a control going, and the looks that belong to it, without waiting for any of them."""
+        self._spawn(self._issue(step, n))
+        if step.do == "pause":
+            self._spawn(self._watch.quiet(n, self._hold_end(n)))
+        if step.do == "abort":
+            self._spawn(self._watch.snapshot(f"abort@{n}:issue"))
+            self._spawn(self._sweep(n, time.monotonic()))
+        # The control's own task must reach the adapter before the next step is looked at.
+        await asyncio.sleep(0)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -76,8 +89,10 @@ class Operator:
 
         def done(finished: asyncio.Task[None]) -> None:
             self._background.discard(finished)
-            if not finished.cancelled() and (error := finished.exception()) is not None:
-                self._journal.write("harness.trouble", what="operator", why=f"{type(error).__name__}: {error}")
+            error = None if finished.cancelled() else finished.exception()
+            if error is not None and not self._failure.done():
+                ours = isinstance(error, OSError | KeeperError)
+                self._failure.set_exception(error if ours else HarnessTrouble(f"{type(error).__name__}: {error}"))
 
         task.add_done_callback(done)
 

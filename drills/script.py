@@ -9,7 +9,6 @@ This module only reads and checks. What the times become in real seconds is `Dri
 """
 
 import difflib
-import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
@@ -21,6 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from drills.durations import Duration, show
 from drills.errors import UsageProblem
+from drills.script_errors import explain
+from fakes import behaviours
 
 Verb = Literal["pause", "resume", "redirect", "abort"]
 Condition = Literal["all-mid-task", "all-mid-call", "any-mid-call", "quiet"]
@@ -148,6 +149,11 @@ class Misbehaviour(Part):
     task: Annotated[str, Field(pattern=r"^(\*|[A-Za-z][A-Za-z0-9-]{0,31})$")] = "*"
     name: str
 
+    @model_validator(mode="after")
+    def _known(self) -> "Misbehaviour":
+        behaviours.make({key: value for key, value in self.model_dump().items() if key != "task"})
+        return self
+
 
 class Abort(Part):
     """The ladder: grace window, then TERM, then KILL; and when the orphans are counted."""
@@ -270,7 +276,7 @@ class Drill(Part):
         try:
             return Drill.model_validate(merged)
         except ValidationError as error:
-            raise UsageProblem(_explain(error, source, "")) from None
+            raise UsageProblem(explain(error, Drill, source, "")) from None
 
     def to_toml(self) -> str:
         """The drill as a file, without what is left at its default."""
@@ -340,60 +346,4 @@ def parse(text: str, source: str = "drill") -> Drill:
     try:
         return Drill.model_validate(data)
     except ValidationError as error:
-        raise UsageProblem(_explain(error, source, text)) from None
-
-
-def _explain(error: ValidationError, source: str, text: str) -> str:
-    lines = []
-    problems = error.errors()
-    below = {problem["loc"][0] for problem in problems if len(problem["loc"]) > 1}
-    for problem in problems:
-        if problem["type"] == "too_short" and problem["loc"][0] in below:
-            continue  # only because its items were refused, each with an error of its own
-        loc = [part for part in problem["loc"] if part != "function-before[parse()]"]
-        key = ".".join(f"[{part + 1}]" if isinstance(part, int) else str(part) for part in loc).replace(".[", "[")
-        where = f"{source}{_line(text, loc)}"
-        message = str(problem["msg"]).removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            message = "unknown key" + _suggestion(loc)
-        lines += [f"{where}: {key + ': ' if key else ''}{part}" for part in message.split("\n")]
-    return "\n".join(lines)
-
-
-def _suggestion(loc: list[Any]) -> str:
-    part: Any = Drill
-    for name in loc[:-1]:
-        if isinstance(name, str):
-            part = _inner(part, name)
-    allowed = sorted(part.model_fields) if part is not None else []
-    close = difflib.get_close_matches(str(loc[-1]), allowed, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return f"{hint} Allowed here: {', '.join(allowed)}" if allowed else hint
-
-
-def _inner(part: Any, name: str) -> Any:
-    """The model behind a field: its own class, or that of its items."""
-    tables = {
-        "fleet": Fleet, "calls": Calls, "model": Model, "controls": Step, "instruction": Instruction,
-        "changes": Change, "adds": Add, "faults": Fault, "misbehaviours": Misbehaviour, "abort": Abort,
-    }  # fmt: skip
-    return tables.get(name) if part is not None else None
-
-
-def _line(text: str, loc: list[Any]) -> str:
-    """`:12` when the line of a key can be told from the text; empty otherwise."""
-    lines = text.splitlines()
-    start = 0
-    for position, name in enumerate(loc):
-        if isinstance(name, int):
-            continue
-        index = loc[position + 1] if position + 1 < len(loc) and isinstance(loc[position + 1], int) else 0
-        header = re.compile(rf"^\s*\[\[?[\w.]*\b{re.escape(str(name))}\]\]?")
-        headers = [number for number in range(start, len(lines)) if header.match(lines[number])]
-        if len(headers) > index:
-            start = headers[index]
-            continue
-        key = re.compile(rf"(^|[{{,\s]){re.escape(str(name))}\s*=")
-        found = next((number for number in range(start, len(lines)) if key.search(lines[number])), None)
-        return f":{found + 1}" if found is not None else ""
-    return f":{start + 1}" if loc and text else ""
+        raise UsageProblem(explain(error, Drill, source, text)) from None

@@ -93,7 +93,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "blind-to-stalls": _ABORT_ONLY,
 }
 _MAY = {"resume-half": _ids("V2")}
-"""What follows in our drills beside what the twin itself declares: half of a fleet that is still parked is not at work."""
+"""What follows in our drills beside what a twin itself declares: a fleet half of which stays parked is not at work."""
 
 
 def twins() -> dict[str, Twin]:

@@ -126,7 +126,7 @@ def _holder(lock: Path) -> int | None:
             continue
         try:
             for descriptor in os.scandir(f"/proc/{entry.name}/fd"):
-                if os.readlink(descriptor.path) == str(lock):
+                if Path(descriptor.path).readlink() == lock:
                     return int(entry.name)
         except OSError:
             continue  # it ended meanwhile, or is not ours to look into
