@@ -134,10 +134,10 @@ def event_cost(events: int = 20_000) -> Ratio:
     return Ratio("event", ours / json_s, 2.0, unit)
 
 
-def ratios() -> list[Ratio]:
+def measure() -> list[Ratio]:
     """Everything that is measured here."""
     return [scoring_cost(), event_cost()]
 
 
 if __name__ == "__main__":
-    print(show(ratios()))
+    print(show(measure()))

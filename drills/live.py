@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drills.conduct import Progress
-from drills.observers.tail import WorkerNow
+from drills.observers.tail import FleetNow, WorkerNow
 from drills.script import Step
 
 _EVERY_S = 0.25
@@ -74,8 +74,13 @@ class PlainView:
             self._last = news[-1]
 
     def _say(self, progress: Progress, text: str) -> None:
-        line = f"[{clock(progress.clock)}] {text} ({len(progress.fleet.alive())} workers alive)"
+        line = f"[{clock(progress.clock)}] {text} ({_workers(progress.fleet)})"
         self._console.print(Text(line), soft_wrap=True)
+
+
+def _workers(fleet: FleetNow) -> str:
+    alive = len(fleet.alive())
+    return f"{alive} worker{'' if alive == 1 else 's'} alive"
 
 
 def clock(drill_seconds: float) -> str:
@@ -91,7 +96,7 @@ def _screen(progress: Progress) -> Group:
         (clock(progress.clock), "bold"), f" of {clock(progress.drill.end)}",
     )  # fmt: skip
     numbers = Text(
-        f"{len(fleet.alive())} workers alive · {len(fleet.in_flight)} tool calls in flight · "
+        f"{_workers(fleet)} · {len(fleet.in_flight)} tool calls in flight · "
         f"{len(fleet.processes)} processes · {fleet.tokens:,} tokens"
     )
     news = Text("   ".join(fleet.news), style="magenta", no_wrap=True, overflow="ellipsis")

@@ -31,7 +31,7 @@ def explain(error: ValidationError, model: type[BaseModel], source: str, text: s
 
 
 def _suggestion(loc: Sequence[int | str], model: type[BaseModel]) -> str:
-    """`; did you mean …? Allowed here: …` for the last name in `loc`."""
+    """`; did you mean …?; allowed here: …` for the last name in `loc`."""
     table: type[BaseModel] | None = model
     for name in loc[:-1]:
         if isinstance(name, str) and table is not None:
@@ -41,7 +41,7 @@ def _suggestion(loc: Sequence[int | str], model: type[BaseModel]) -> str:
         return ""
     close = difflib.get_close_matches(str(loc[-1]), table.model_fields, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return f"{hint} Allowed here: {', '.join(sorted(table.model_fields))}"
+    return f"{hint}; allowed here: {', '.join(sorted(table.model_fields))}"
 
 
 def _table_in(annotation: Any) -> type[BaseModel] | None:
@@ -65,7 +65,9 @@ def _line(text: str, loc: Sequence[int | str]) -> str:
         if len(headers) > index:
             start = headers[index]
             continue
-        key = re.compile(rf"(^|[{{,\s]){re.escape(name)}\s*=")
+        key = re.compile(rf"(^|[{{,\s.]){re.escape(name)}\s*[=.]")
         found = next((number for number in range(start, len(lines)) if key.search(lines[number])), None)
-        return f":{found + 1}" if found is not None else ""
+        if found is None:
+            return ""
+        start = found
     return f":{start + 1}" if loc and text else ""

@@ -142,6 +142,7 @@ def create(drill: Drill, out: Path, repo: Path | None = None) -> World:
         (run_dir / "world/home/.gitconfig").write_text(_GITCONFIG)
         return _furnish(drill, run_id, run_dir, repo)
     except origin.RepoError as error:
+        shutil.rmtree(run_dir, ignore_errors=True)  # nothing has happened in it yet
         raise UsageProblem(str(error)) from None
     except OSError as error:
         raise UsageProblem(

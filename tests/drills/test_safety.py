@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from drills import script
 from tests.drills.harness import BAD_FLEET, STOPDRILL, Running, nothing_left, score
+from tests.waiting import until
 
 pytestmark = pytest.mark.real
 
@@ -167,6 +169,48 @@ def test_a_stranger_with_the_same_name_and_environment_is_never_signalled(runnin
     assert stranger.poll() is None
     stranger.send_signal(signal.SIGUSR1)
     assert stranger.communicate(timeout=10)[0] == f"signalled {signal.SIGUSR1!r}\n" or stranger.returncode == 0
+
+
+ADOPT = """
+import os, sys, time
+pid = int(sys.argv[1])
+for _ in range(2000):
+    with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+        file.write(str(pid - 1))
+    child = os.fork()
+    if child == 0:
+        if os.getpid() == pid:
+            print("adopted", flush=True)
+            sys.stdin.read()
+        os._exit(0)
+    if child == pid:
+        os.waitpid(child, 0)
+        print("let go", flush=True)
+        sys.exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_recycled_pid_of_a_worker_is_never_signalled(tmp_path: Path) -> None:
+    """Hazard: pids are recycled; whoever stops "the worker with pid 4711" a minute later stops somebody else."""
+    if os.geteuid() != 0:
+        pytest.skip("choosing a pid needs root")
+    small, _ = script.load(script.find("small"))
+    path = tmp_path / "late-abort.toml"
+    path.write_text(script.parse(small.to_toml().replace('at = "152s"', 'at = "400s"')).to_toml())
+    run = Running(tmp_path / "runs", path)
+    dropped = until(lambda: [e for e in run.events("worker.end") if e["reason"] == "drop"], 40, "a dropped worker")
+    pid = dropped[0]["pid"]
+    until(lambda: any(e["pid"] == pid for e in run.events("proc.end")), 10, "the end of the dropped worker")
+    stranger = subprocess.Popen(
+        [sys.executable, "-c", ADOPT, str(pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert stranger.stdout is not None and stranger.stdout.readline() == "adopted\n"
+    status, out, _ = run.finish()
+    assert Path(f"/proc/{pid}").exists(), "the stranger with the recycled pid was ended"
+    assert stranger.communicate("", timeout=10)[0] == "let go\n"
+    assert status == 0, out
+    nothing_left(run.bundle)
 
 
 def test_help_and_catalogue_need_no_run() -> None:
