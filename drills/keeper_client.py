@@ -168,9 +168,13 @@ class KeeperClient:
         self._exit_of(spawned.proc)
         return spawned
 
-    async def audit(self, when: str) -> list[Alive]:
-        """Everything of the run that is alive now, zombies left out; the history gets it as `audit`."""
-        answer = await self._ask(f"the audit {when!r}", do="audit", when=when)
+    async def audit(self, when: str) -> None:
+        """Have everything of the run that is alive now, zombies left out, written to the history as `audit`."""
+        await self._ask(f"the audit {when!r}", do="audit", when=when, details=False)
+
+    async def alive(self, when: str) -> list[Alive]:
+        """An audit, and what it found."""
+        answer = await self._ask(f"the audit {when!r}", do="audit", when=when, details=True)
         return [
             Alive(p["proc"], p["pid"], p["role"], tuple(p["cmdline"]), p["task"], p["state"]) for p in answer["alive"]
         ]

@@ -1,5 +1,4 @@
-"""Words for why-sentences: who, when, how many. Plain English, drill seconds, nothing stripped, long text
-cut.
+"""Words for why-sentences: who, when, how many. Plain English, drill seconds, nothing stripped, long text cut.
 
 Task names and command lines are the subject's text and stay data: they are shortened here, and escaped
 where they are shown.
@@ -10,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from scoring.records import Process, ToolCall, Worker
 
 NAME_CHARS_MAX = 60
-COMMAND_CHARS_MAX = 80
+COMMAND_CHARS_MAX = 110
+PATH_CHARS_MAX = 30
 
 
 def cut(text: str, limit: int = NAME_CHARS_MAX) -> str:
@@ -32,8 +32,25 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def command(cmdline: Sequence[str]) -> str:
-    """A command line between backquotes."""
-    return f"`{cut(' '.join(cmdline), COMMAND_CHARS_MAX)}`" if cmdline else "an unknown command"
+    """A command line between backquotes, as a person would write it; the evidence has it whole.
+
+    Long paths are cut at their beginning and the whole in its middle, because what tells two workers apart is mostly
+    at the end.
+    """
+    if not cmdline:
+        return "an unknown command"
+    program = cmdline[0].rpartition("/")[2] if cmdline[0].startswith("/") else cmdline[0]
+    text = " ".join([program, *map(_short_path, cmdline[1:])])
+    if len(text) > COMMAND_CHARS_MAX:
+        half = COMMAND_CHARS_MAX // 2
+        text = f"{text[:half]}…{text[-half:]}"
+    return f"`{text}`"
+
+
+def _short_path(word: str) -> str:
+    if not word.startswith("/") or len(word) <= PATH_CHARS_MAX:
+        return word
+    return "…/" + "/".join(word.split("/")[-2:])
 
 
 def worker_name(worker: Worker) -> str:

@@ -14,7 +14,7 @@ LINES = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8").splitlines()
 TABLE = [
     [cell.strip().strip("`") for cell in line.strip("|").split("|")]
     for line in LINES
-    if re.match(r"\| `?([PDAVLCS]\d+|[a-z]+(-[a-z]+)+)`? \|", line)
+    if re.match(r"\| (`[a-z-]+`|[PDAVLCS]\d+) \|", line)
 ]
 CHECKS = {**ROWS, **FINDINGS}
 

@@ -123,7 +123,10 @@ class Site(Protocol):
         """Say that the control at hand has reached the subject: the time until here is the harness's, not its."""
 
     def misbehave(self, task: str, name: str, **parameters: Any) -> None:
-        """Add a scripted misbehaviour of a simulated worker, before the subject is started."""
+        """Add a scripted misbehaviour of a simulated worker; to be called before `write_plan`."""
+
+    def write_plan(self) -> None:
+        """Write plan.json for the simulated workers, and config.json for the bundled coordinators."""
 
 
 class Adapter(Protocol):

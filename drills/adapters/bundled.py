@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from drills.adapters.base import Ack, BaseAdapter, Capabilities, Claims, Redirect, Site, Table
-from drills.adapters.site import DriverSite
 from drills.errors import HarnessTrouble
 from fakes.coordinators.broken import BROKEN, Broken
 from fakes.coordinators.mailbox import Mailbox, NoReply
@@ -33,7 +32,6 @@ class BundledAdapter(BaseAdapter):
 
     async def start(self, site: Site) -> None:
         """Write plan and configuration, start the coordinator, tell it to start all tasks."""
-        assert isinstance(site, DriverSite)
         for wrong in self._broken.misbehaviours if self._broken else ():
             extra = {key: value for key, value in wrong.items() if key not in ("task", "name")}
             site.misbehave(str(wrong["task"]), str(wrong["name"]), **extra)

@@ -153,7 +153,7 @@ class Keeper:
                 process = self._spawn(command)
                 self._wire.send({"id": number, "ok": True, "pid": process.pid, "proc": process.proc})
             case "audit":
-                self._wire.send_raw(self._audit(number, str(command["when"])))
+                self._wire.send_raw(self._audit(number, str(command["when"]), bool(command["details"])))
             case "signal":
                 self._signal(int(command["proc"]), int(command["signal"]))
                 self._wire.send({"id": number, "ok": True})
@@ -188,12 +188,13 @@ class Keeper:
             raise Refused(f"cannot start {what.name}: it was gone before it could be watched")
         return process
 
-    def _audit(self, number: object, when: str) -> bytes:
+    def _audit(self, number: object, when: str, details: bool) -> bytes:
         rounds, stable = self._watch.settled()
         alive = self._watch.of_run()
         procs = [process.proc for process in alive]
         self._log.write("audit", when=when, alive=procs, enumerations=rounds, stable=stable)
-        entries = b",".join([process.summarised() for process in alive])
+        # The history has the numbers; who wants to read names must ask for them, because they cost more than the audit.
+        entries = b",".join([process.summarised() for process in alive]) if details else b""
         return b'{"id":%s,"ok":true,"alive":[%s]}' % (json.dumps(number).encode(), entries)
 
     def _signal(self, proc: int, number: int) -> None:

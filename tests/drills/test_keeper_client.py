@@ -31,7 +31,7 @@ async def test_what_cannot_be_started_is_refused_with_a_sentence(tmp_path: Path)
         ):
             with pytest.raises(KeeperError, match=sentence):
                 await client.spawn("it", "run", argv, **{**good, **changed})
-        assert await client.audit("now") == []
+        assert await client.alive("now") == []
         assert (await world.spawn(client, "it", "run", "true")).proc == 1
 
 
@@ -99,7 +99,7 @@ async def test_a_stuck_keeper_is_told_by_name_and_bounded(tmp_path: Path) -> Non
             await client._ask("an answer", 0.2, do="audit", when="now")
         signal.pidfd_send_signal(handle, signal.SIGCONT)
         os.close(handle)
-        assert await client.audit("again") == []
+        assert await client.alive("again") == []
 
 
 @run_async
@@ -112,7 +112,7 @@ async def test_nonsense_is_answered(tmp_path: Path) -> None:
             await client._ask("an audit", do="audit")
         assert client._process.stdin is not None
         client._process.stdin.write(b"[1,\n\n{}\n")
-        assert await client.audit("still there") == []
+        assert await client.alive("still there") == []
 
 
 @run_async

@@ -61,7 +61,7 @@ async def test_the_keepers_death_is_the_runs_death(tmp_path: Path) -> None:
         await _all_dead(handles, 0.5)
         assert _no_cgroup_left(client)
         with pytest.raises(KeeperError, match="the keeper died"):
-            await client.audit("too late")
+            await client.alive("too late")
 
 
 @run_async
@@ -100,7 +100,7 @@ import json
 async def main():
     async with keeping(pathlib.Path({folder!r})) as (world, client):
         await _hard_to_kill(world, client)
-        alive = [process.pid for process in await client.audit("now")]
+        alive = [process.pid for process in await client.alive("now")]
         print(json.dumps([client._process.pid, client.watching.pid, *alive]), flush=True)
         await asyncio.sleep(60)
 asyncio.run(main())
@@ -135,7 +135,7 @@ async def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
         resource.prlimit(client.watching.pid, resource.RLIMIT_FSIZE, (size + 20, hard))
         with pytest.raises(KeeperError):
             await world.spawn(client, "more", "run", "sleep", "600")
-            await client.audit("now")
+            await client.alive("now")
         assert "cannot write the keeper's events" in await asyncio.wait_for(client.dead, 8)
         await _all_dead(handles, 0.5)
         assert client._process.returncode == 74

@@ -33,7 +33,7 @@ def test_every_escape_is_seen_attributed_and_killed(tmp_path: Path, use_cgroup: 
             await world.spawn_escapes(client, ESCAPES)
             pids = await _pids_of(world, client, list(ESCAPES))
             handles = [os.pidfd_open(pid) for pid in pids.values()]
-            alive = {process.pid: process for process in await client.audit("now")}
+            alive = {process.pid: process for process in await client.alive("now")}
             assert set(pids.values()) <= alive.keys()
             for name, pid in pids.items():
                 start = world.started(pid)
@@ -100,7 +100,7 @@ async def test_a_zombie_is_dead_and_a_frozen_process_is_alive(tmp_path: Path) ->
         assert (end["status"], end["signal"]) == (5, None)
         frozen = await soon(lambda: world.history("proc.state"), "proc.state")
         assert [(event["pid"], event["state"]) for event in frozen] == [(stopped, "T")]
-        states = {process.pid: process.state for process in await client.audit("now")}
+        states = {process.pid: process.state for process in await client.alive("now")}
         assert child["pid"] not in states
         assert states[stopped] == "T"
         assert parent in states
@@ -146,7 +146,7 @@ async def test_a_look_alike_that_is_not_of_the_run_is_neither_seen_nor_hurt(tmp_
         )
         try:
             for label in ("one", "two"):
-                assert neighbour.pid not in [process.pid for process in await client.audit(label)]
+                assert neighbour.pid not in [process.pid for process in await client.alive(label)]
             assert await client.end("enough") == []
             assert world.started(neighbour.pid) is None
             assert neighbour.returncode is None
@@ -165,7 +165,7 @@ async def test_services_are_watched_but_not_of_the_run(tmp_path: Path) -> None:
             "its children",
         )
         assert roles == [["service"] * 3]
-        assert await client.audit("now") == []
+        assert await client.alive("now") == []
 
 
 def test_a_name_full_of_brackets_does_not_fool_the_reader() -> None:
