@@ -11,6 +11,7 @@ Not done here: any look at processes. What is alive is what the keeper says.
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,14 @@ class Alive:
     state: str
 
 
+def _copy_of_stderr() -> tuple[int, ...]:
+    """A descriptor of our stderr to hand on, or none when it is closed."""
+    try:
+        return (os.dup(2),)
+    except OSError:
+        return ()
+
+
 class KeeperClient:
     """A running keeper. Make one with `await KeeperClient.start(…)`; end it with `await client.end(why)`.
 
@@ -121,6 +130,9 @@ class KeeperClient:
             arguments += ["--worktrees", str(worktrees)]
         if not use_cgroup:
             arguments.append("--no-cgroup")
+        # The keeper's own copy of our stderr: if we are killed, it is the only one left who can say what happened.
+        tell = _copy_of_stderr()
+        arguments += [word for fd in tell for word in ("--tell", str(fd))]
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", "-E", str(PROGRAM), *arguments),
@@ -130,7 +142,10 @@ class KeeperClient:
                 env={},  # nothing of the user's environment may show in /proc below the keeper
                 start_new_session=True,  # a Ctrl-C is the driver's to handle; the keeper ends last
                 limit=_LINE_MAX,
+                pass_fds=tell,
             )
+        for fd in tell:
+            os.close(fd)
         client = cls(process, events_dir, log)
         try:
             facts = await client._within(client._ready, start_s, "the keeper to start watching")

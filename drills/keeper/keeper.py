@@ -28,6 +28,7 @@ SAMPLE_SHARE = 12  # for what any process has become: all of them in so many sca
 READY_MAX = 256  # descriptors taken at a time, so that one burst of exits shares no stamp for long
 FILES_WANTED = 65_536  # a pidfd each; the usual limit of 1,024 would make a large fleet invisible
 
+DRIVER_DIED = "driver died"
 EXIT_OK, EXIT_TROUBLE = 0, 74  # EX_IOERR of sysexits.h
 
 
@@ -39,6 +40,7 @@ class Options:
     events: str
     worktrees: str | None = None
     use_cgroup: bool = True
+    tell: int | None = None  # a descriptor of the driver's stderr, for the case that the driver cannot speak any more
 
 
 class Refused(Exception):
@@ -53,6 +55,9 @@ class Keeper:
         self._log = Log(options.events)
         self._cgroup = cgroup
         self._lifeline = lifeline
+        self._events, self._tell = options.events, options.tell
+        if self._tell is not None:
+            os.set_inheritable(self._tell, False)
         self._wire = Wire()
         facts: dict[str, Any] = {
             "pid": os.getpid(),
@@ -100,7 +105,7 @@ class Keeper:
         self._scan()
         self._report()
         if self._wire.closed:
-            self._ending = self._ending or "driver died"
+            self._ending = self._ending or DRIVER_DIED
         if self._log.trouble is not None:
             self._ending = "trouble"
 
@@ -227,7 +232,23 @@ class Keeper:
         if self._answer_to is not None:
             self._wire.send({"id": self._answer_to, "ok": True, "left": left})
         self._drain(deadline)
+        if why == DRIVER_DIED:
+            self._last_words()
         return EXIT_OK if trouble is None and self._log.trouble is None else EXIT_TROUBLE
+
+    def _last_words(self) -> None:
+        """Tell the user, on the terminal that the driver had, because nobody else is left who could."""
+        if self._tell is None:
+            return
+        bundle = os.path.dirname(os.path.abspath(self._events))
+        text = (
+            f"stopdrill: the driver was killed; its run has been ended and nothing of it is left. What was seen until"
+            f" then is in {bundle}; `stopdrill score {bundle}` judges it.\n"
+        )
+        try:
+            os.write(self._tell, text.encode(errors="replace"))
+        except OSError:
+            return  # the terminal is gone too, so there is nobody to tell
 
     def _drain(self, deadline: float) -> None:
         """Let the driver read the last answers, within the bound."""

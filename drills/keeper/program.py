@@ -1,6 +1,6 @@
 """The program: its arguments, the cgroup, then the warden around the keeper.
 
-    python -I -S -E drills/keeper/__main__.py --run RUN --events DIR [--worktrees DIR] [--no-cgroup]
+    python -I -S -E drills/keeper/__main__.py --run RUN --events DIR [--worktrees DIR] [--tell FD] [--no-cgroup]
 
 Parsed by hand, because argparse alone would cost a quarter of the start-up time. Exit status: 0 an orderly
 end, 2 usage, 70 the keeper died and the warden cleaned up, 74 the journal could not be written and the run
@@ -25,14 +25,15 @@ def parse(argv: list[str]) -> Options:
     for word in words:
         if word == "--no-cgroup":
             use_cgroup = False
-        elif word in ("--run", "--events", "--worktrees"):
+        elif word in ("--run", "--events", "--worktrees", "--tell"):
             given[word] = next(words, "")
         else:
             raise ValueError(f"unknown argument {word!r}")
     run, events = given.get("--run", ""), given.get("--events", "")
     if not _RUN_ID.fullmatch(run) or not events:
-        raise ValueError("usage: --run RUN --events DIR [--worktrees DIR] [--no-cgroup]")
-    return Options(run, events, given.get("--worktrees") or None, use_cgroup)
+        raise ValueError("usage: --run RUN --events DIR [--worktrees DIR] [--tell FD] [--no-cgroup]")
+    tell = given.get("--tell", "")
+    return Options(run, events, given.get("--worktrees") or None, use_cgroup, int(tell) if tell.isdigit() else None)
 
 
 def main(argv: list[str]) -> int:

@@ -47,7 +47,8 @@ def test_kill_9_of_the_driver_leaves_nothing_and_a_history_to_score(running: Run
     """Hazard: the harness is killed by CI's time limit and its own fleet becomes the orphans."""
     running.wait_for("fleet.at-work")
     running.kill()
-    running.finish()
+    _, _, err = running.finish()
+    assert "the driver was killed" in err and f"stopdrill score {running.bundle}" in err
     nothing_left(running.bundle, recorded_pids(running))
     status, said = score(running.bundle)
     assert (status, "incomplete" in said) == (3, True), said
