@@ -245,7 +245,9 @@ class KeeperClient:
 
     async def _within(self, future: asyncio.Future[T], within_s: float, what: str) -> T:
         try:
-            return await asyncio.wait_for(future, within_s)
+            # Not wait_for: before Python 3.12 it swallows a cancellation that comes in the instant of the result.
+            async with asyncio.timeout(within_s):
+                return await future
         except TimeoutError:
             raise KeeperError(f"waited {within_s:g} s for {what}; {self._evidence}") from None
 
@@ -300,7 +302,8 @@ class KeeperClient:
 
     async def _await_warden(self) -> str:
         try:
-            code = await asyncio.wait_for(self._process.wait(), CLEANUP_S)
+            async with asyncio.timeout(CLEANUP_S):
+                code = await self._process.wait()
         except TimeoutError:
             return f"had not finished cleaning up {CLEANUP_S:g} s later"
         if code < 0:
@@ -322,7 +325,8 @@ class KeeperClient:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            await asyncio.wait_for(asyncio.shield(self._reader), CLEANUP_S + ANSWER_S)
+            async with asyncio.timeout(CLEANUP_S + ANSWER_S):
+                await asyncio.shield(self._reader)
         except TimeoutError:
             self._reader.cancel()
             if self._process.returncode is None:

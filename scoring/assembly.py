@@ -33,7 +33,7 @@ def assemble(history: History) -> dict[str, Any]:
     settings, config = read_settings(reader)
     processes = read_processes(reader)
     pids = Pids(processes, lag=settings.longest // 4)
-    workers = read_workers(reader, pids)
+    workers = read_workers(reader, pids, processes)
     calls = read_calls(reader, pids, workers)
     killed_t = next((event.t for event in reader.of("keeper.kill")), None)
     first_t, last_t = (events[0].t, events[-1].t) if events else (0, 0)

@@ -56,7 +56,8 @@ def _working(timeline: Timeline, task: str, control: Control, holding: bool) -> 
     # An abort during a hold finds its workers parked, and stopping those is exactly what it is asked to do.
     may_park = control.kind == "abort" and holding
     return any(
-        worker.begin <= control.t
+        worker.heard
+        and worker.begin <= control.t
         and worker.alive(control.t)
         and (worker.left_t is None or worker.left_t > control.t)
         and (may_park or not parked(timeline, worker, control.t))

@@ -70,8 +70,11 @@ class Case:
         return [tree for tree in self.timeline.worktrees if tree.when == when and not tree.unreadable]
 
     def alive_at(self, t: int) -> list[Worker]:
-        """The workers that lived at instant `t` and had not said goodbye."""
-        return [w for w in self.timeline.workers if w.begin <= t and w.alive(t) and not _left(w, t)]
+        """The workers that lived at instant `t` and had not said goodbye.
+
+        Those that only the keeper saw are left out: what they did, or were told, nobody can say.
+        """
+        return [w for w in self.timeline.workers if w.heard and w.begin <= t and w.alive(t) and not _left(w, t)]
 
     def table(self, redirect: Control) -> Table | None:
         """The table of one redirect: the first that was written after it and before the next one."""

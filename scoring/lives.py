@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from scoring.history import Event
 from scoring.reading import Reader, integer, optional_integer, optional_text, strings, text
-from scoring.records import Process, Worker
+from scoring.records import NEVER_HEARD, Process, Worker
 
 
 def read_processes(reader: Reader) -> dict[int, Process]:
@@ -23,19 +23,22 @@ def _process(event: Event, ends: Mapping[int, Event], execs: Mapping[int, Event]
     data = event.data
     proc = integer(data, "proc")
     end, exec_ = ends.get(proc), execs.get(proc)
+    # Between fork and exec a process wears its parent's environment, so what it executed says more of it.
+    said = {**data, **{key: value for key, value in exec_.data.items() if value is not None}} if exec_ else data
     return Process(
         proc=proc,
         pid=integer(data, "pid"),
         ppid=integer(data, "ppid"),
         role=text(data, "role"),
-        task=optional_text(data, "task"),
-        cmdline=strings(data if exec_ is None else exec_.data, "cmdline"),
+        task=optional_text(said, "task"),
+        cmdline=strings(said, "cmdline"),
         cred_names=strings(data, "cred_names"),
         start=event.t,
         end=None if end is None else end.t,
         signal=None if end is None else optional_integer(end.data, "signal"),
         status=None if end is None else optional_integer(end.data, "status"),
         ids=(event.id,) if end is None else (event.id, end.id),
+        attempt=optional_integer(said, "attempt"),
     )
 
 
@@ -63,7 +66,60 @@ class Pids:
         return None
 
 
-def read_workers(reader: Reader, pids: Pids) -> list[Worker]:
+def read_workers(reader: Reader, pids: Pids, processes: Mapping[int, Process]) -> list[Worker]:
+    """Workers that were heard, and those that only the keeper saw, in the order in which they began."""
+    heard = _heard(reader, pids)
+    silent = _silent(reader, processes, {(worker.task, worker.attempt) for worker in heard})
+    return sorted([*heard, *silent], key=lambda worker: worker.begin)
+
+
+def _silent(reader: Reader, processes: Mapping[int, Process], heard: set[tuple[str, int]]) -> list[Worker]:
+    """Attempts that were started and ended before they could say so: of each, its first process.
+
+    An attempt that is started after an abort and killed while its interpreter starts was started all the same.
+    """
+    first: dict[tuple[str, int], Process] = {}
+    for process in sorted(processes.values(), key=lambda process: process.start):
+        if process.role == "run" and process.task is not None and process.attempt is not None:
+            first.setdefault((process.task, process.attempt), process)
+    goodbyes = dict(reader.each("worker.end", _goodbye))
+    return [
+        _unheard(task, attempt, process, goodbyes.get((task, attempt, process.pid)))
+        for (task, attempt), process in first.items()
+        if (task, attempt) not in heard
+    ]
+
+
+Goodbye = tuple[Event, str]
+"""A worker.end and its reason."""
+
+
+def _goodbye(event: Event) -> tuple[tuple[str, int, int], Goodbye]:
+    data = event.data
+    who = (text(data, "task"), integer(data, "attempt"), integer(data, "pid"))
+    return who, (event, text(data, "reason"))
+
+
+def _unheard(task: str, attempt: int, process: Process, said: Goodbye | None) -> Worker:
+    goodbye, reason = said if said is not None else (None, None)
+    return Worker(
+        task=task,
+        attempt=attempt,
+        pid=process.pid,
+        proc=process.proc,
+        first_step=NEVER_HEARD,
+        begin=process.start,
+        end=process.end,
+        left=reason,
+        left_t=None if goodbye is None else goodbye.t,
+        ids=process.ids[:1] if goodbye is None else (*process.ids[:1], goodbye.id),
+        source="" if goodbye is None else goodbye.source,
+        started=process.start,
+        last_t=process.start if goodbye is None else goodbye.t,
+    )
+
+
+def _heard(reader: Reader, pids: Pids) -> list[Worker]:
     goodbyes = dict(reader.each("worker.end", lambda event: (event.source, event)))
 
     def make(event: Event) -> Worker:

@@ -64,6 +64,9 @@ class ToolCall:
         return self.changed != ()
 
 
+NEVER_HEARD = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """One attempt at a task, from its first event to the end of its process."""
@@ -72,7 +75,7 @@ class Worker:
     attempt: int
     pid: int
     proc: int | None
-    first_step: int
+    first_step: int  # NEVER_HEARD when the keeper saw it and it did not live to say anything
     begin: int
     end: int | None  # of the process, as the keeper saw it; the worker's own word where no keeper saw it
     left: str | None  # reason of worker.end; None when it never said goodbye
@@ -81,6 +84,11 @@ class Worker:
     source: str = ""
     started: int = 0  # its process was made: earlier than `begin` by the start of an interpreter
     last_t: int = 0  # its own last event
+
+    @property
+    def heard(self) -> bool:
+        """Whether it ever said that it had begun."""
+        return self.first_step != NEVER_HEARD
 
     def alive(self, t: int) -> bool:
         """Whether its process lived at instant `t`."""
@@ -113,6 +121,7 @@ class Process:
     signal: int | None
     status: int | None
     ids: tuple[str, ...]
+    attempt: int | None = None  # of its task, as its environment says, or its parent's
 
     def alive(self, t: int) -> bool:
         """Whether it lived at instant `t`."""

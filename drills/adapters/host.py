@@ -48,7 +48,9 @@ class AdapterHost:
         future: concurrent.futures.Future[T] = asyncio.run_coroutine_threadsafe(bounded(), self._loop)
         try:
             waiting: asyncio.Future[T] = asyncio.wrap_future(future)
-            return Outcome(value=await asyncio.wait_for(waiting, within_s))
+            # Not wait_for: before Python 3.12 it swallows a cancellation that comes in the instant of the result.
+            async with asyncio.timeout(within_s):
+                return Outcome(value=await waiting)
         except TimeoutError:
             if future.done() and not future.cancelled():
                 return Outcome(error=_sentence(future.exception()))

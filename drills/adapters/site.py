@@ -97,7 +97,8 @@ class DriverSite:
         )
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            spawned = await asyncio.wait_for(asyncio.wrap_future(future), _SPAWN_WITHIN_S)
+            async with asyncio.timeout(_SPAWN_WITHIN_S):
+                spawned = await asyncio.wrap_future(future)
         except TimeoutError:
             raise HarnessTrouble(f"the keeper did not start {name} within {_SPAWN_WITHIN_S:g} s; see {log}") from None
         if role == "coordinator":

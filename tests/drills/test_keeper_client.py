@@ -62,7 +62,9 @@ async def test_a_spawned_program_inherits_nothing(tmp_path: Path) -> None:
         spawned = await world.spawn(client, "it", "run", "sh", "-c", script)
         assert (await client.wait_exit("it", 10)).status == 0
         text = (tmp_path / "it.txt").read_text().split("\n")
-        assert [line.split()[1] for line in text[:2]] == ["0" * 16, "0" * 16]
+        # Signals 32 and 33 are the C library's own; no program can set them, and some launchers leave them ignored.
+        masks = [int(line.split()[1], 16) & ~(0b11 << 31) for line in text[:2]]
+        assert masks == [0, 0]
         open_files = [line.split()[8] for line in text if "->" in line and "/proc/" not in line]
         assert open_files == ["0", "1", "2"]
         session_and_pid = [line.strip() for line in text if line.strip().isdigit()]

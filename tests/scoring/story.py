@@ -117,7 +117,7 @@ class Story:
         end = more.get("end", left[0] + 0.5 if left else None)
         proc = more.get("proc", self.pids[who])
         ending = {key: more[key] for key in ("signal", "status") if key in more}
-        self.process(proc, self.pids[who], begin - 0.8, end, task=task, **ending)
+        self.process(proc, self.pids[who], begin - 0.8, end, task=task, attempt=me["attempt"], **ending)
         entry = {"run_id": RUN, "task_id": task, "attempt": me["attempt"], "pid": me["pid"]}
         self.at(begin - 0.5, "driver", "claim.manifest", entry=entry)
         self.at(begin, f"worker/{who}", "worker.begin", **me, step=step)

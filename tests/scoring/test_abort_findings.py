@@ -498,3 +498,18 @@ def test_a8_who_names_a_worker_has_named_what_runs_in_it() -> None:
     story.change("claim.sweep", {}, alive=[{"pid": 202, "task": "t02"}])
     assert "A8" not in tripped(story.judge())
     assert "A8" in tripped(story.change("claim.sweep", {}, alive=[]).judge())
+
+
+def test_a1_an_attempt_that_was_killed_before_it_could_speak_was_started_all_the_same() -> None:
+    """Hazard: under load a worker started after the abort dies while its interpreter starts, and nobody counts it."""
+    story = healthy().process(90, 290, 370, 375, task="t01", attempt=2)
+    assert tripped(story.judge()) == {"A1": "fail", "V1": "fail"}
+    assert "t01 (attempt 2, pid 290)" in why(story.judge(), "A1")
+    told = {"run_id": RUN, "task_id": "t01", "attempt": 2, "pid": 290}
+    assert tripped(story.at(371, "driver", "claim.manifest", entry=told).judge()) == {"A1": "fail"}
+
+
+def test_a_helper_of_a_worker_is_not_an_attempt_of_its_own() -> None:
+    """Hazard: each git command of a worker carries its task and attempt, and would be a worker started anew."""
+    story = healthy().process(91, 291, 341, 341.5, ppid=201, task="t01", attempt=1, cmdline=["git", "commit"])
+    assert tripped(story.judge()) == {}

@@ -243,7 +243,7 @@ class TestDuplicateWorkers:
         story.lines = [line for line in story.lines if not line.source.startswith(("worker-", "tools-"))]
         card = story.judge()
         assert tripped(card)["duplicate-workers"] == "investigate"
-        assert "no worker was observed" in why(card, "duplicate-workers")
+        assert "not at work when the redirect was issued" in why(card, "duplicate-workers")
         assert "fail" not in tripped(card).values()
 
 
