@@ -43,10 +43,8 @@ def worktree(task: str, path: Path, base: str, planned: tuple[str, ...]) -> Work
     """The state of one worktree; `base` is the sha that its branch began at, `planned` the files of its task."""
     if not (path / ".git").exists():
         return Worktree(task, str(path), path.is_dir(), None, None, None, (), (), (), ())
-    command = _git(path)
     try:
-        status = command.status("--porcelain=v2", "--branch", "--untracked-files=all", "-z")
-        log = command.log("--format=%H %s", f"{base}..HEAD")
+        status, log = _steady(path, base)
     except git.GitCommandError as error:
         why = f"git cannot read it: {str(error.stderr).strip()[:200]}"
         return Worktree(task, str(path), True, None, None, None, (), (why,), (), locks(path))
@@ -59,6 +57,44 @@ def worktree(task: str, path: Path, base: str, planned: tuple[str, ...]) -> Work
         max(steps, default=None), tuple(sha for sha, match in wips if match is not None),
         dirty, half, locks(path),
     )  # fmt: skip
+
+
+def _steady(path: Path, base: str) -> tuple[str, str]:
+    """Status and log as of one instant.
+
+    A commit moves HEAD first and its index a moment later; a status in between shows the files of a checkpoint as
+    changes. So what was read while the index was locked, or replaced, is read again, a few times.
+    """
+    command = _git(path)
+    gitdir = _gitdir(path)
+    for last in (False, False, False, False, True):
+        before = _index_of(gitdir)
+        status = command.status("--porcelain=v2", "--branch", "--untracked-files=all", "-z")
+        log = command.log("--format=%H %s", f"{base}..HEAD")
+        if last or (before is not None and before == _index_of(gitdir)):
+            break
+        time.sleep(_LOCK_SETTLES_S / 2)
+    return status, log
+
+
+def _index_of(gitdir: Path | None) -> tuple[int, int] | None:
+    """Inode and time of the index; None while it is locked, or where there is none."""
+    try:
+        if gitdir is None or (gitdir / "index.lock").exists():
+            return None
+        index = (gitdir / "index").stat()
+    except OSError:
+        return None
+    return index.st_ino, index.st_mtime_ns
+
+
+def _gitdir(path: Path) -> Path | None:
+    """The worktree's own git directory."""
+    try:
+        text = (path / ".git").read_text(encoding="utf-8") if (path / ".git").is_file() else ""
+    except (OSError, UnicodeDecodeError):
+        return None
+    return path / text.removeprefix("gitdir: ").strip() if text else path / ".git"
 
 
 def _git(path: Path) -> git.Git:
@@ -101,10 +137,9 @@ def is_half_written(path: Path) -> bool:
 
 def locks(path: Path) -> tuple[dict[str, Any], ...]:
     """Lock files in the worktree's own git directory, with the pids that hold them open."""
+    gitdir = _gitdir(path)
     try:
-        text = (path / ".git").read_text(encoding="utf-8") if (path / ".git").is_file() else ""
-        gitdir = Path(text.removeprefix("gitdir: ").strip()) if text else path / ".git"
-        found = sorted(gitdir.glob("*.lock"))
+        found = sorted(gitdir.glob("*.lock")) if gitdir is not None else []
     except OSError:
         return ()
     if not found:

@@ -1,12 +1,15 @@
 """The git observer tells what is there, takes no lock and changes no byte."""
 
 import hashlib
+import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from drills.observers import gitstate
+from tests.waiting import until
 
 
 def run_git(where: Path, *words: str) -> str:
@@ -106,3 +109,37 @@ def test_refs_and_stashes(tree: tuple[Path, str]) -> None:
     refs, stashes = gitstate.refs(path.parent / "repo")
     assert {"refs/heads/main", "refs/heads/agent/r1/t01", "refs/stash"} <= refs.keys()
     assert len(stashes) == 1
+
+
+HOLD_COMMIT = """#!/bin/sh
+# Stands still after HEAD has moved and before the index has, until it is let go.
+[ "$1" = committed ] || exit 0
+: > "$TREE/../held"
+for i in $(seq 500); do [ -e "$TREE/../go" ] && exit 0; sleep 0.02; done
+"""
+
+
+def test_a_worktree_is_never_read_in_the_middle_of_a_commit(
+    tree: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hazard: between the moving of HEAD and of the index, the files of a checkpoint show as uncommitted changes."""
+    path, base = tree
+    gitdir = path.parent / "repo" / ".git"
+    hook = gitdir / "hooks" / "reference-transaction"
+    hook.write_text(HOLD_COMMIT)
+    hook.chmod(0o755)
+    (path / "deps.lock").write_text("lib==4.0.1\n")
+    commit = subprocess.Popen(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t.invalid", "commit", "-qam", "wip: t01 1"],
+        cwd=path, env={**os.environ, "TREE": str(path)},
+    )  # fmt: skip
+    until((path.parent / "held").exists, 20, "the commit to stand still")
+
+    def let_go(_seconds: float) -> None:
+        (path.parent / "go").touch()
+        assert commit.wait(20) == 0
+
+    monkeypatch.setattr(gitstate, "time", SimpleNamespace(sleep=let_go))
+    state = look(path, base)
+    assert commit.returncode == 0, "the look did not wait for the commit"
+    assert (state.dirty, state.wip_step) == ((), 1)
