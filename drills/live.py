@@ -113,7 +113,8 @@ def _controls(progress: Progress) -> Text:
 
 
 def _label(step: Step) -> str:
-    return f"{step.do} {clock(step.earliest)}" if step.at is not None else f"{step.do} when {step.when}"
+    hold = f" for {clock(step.hold)}" if step.hold is not None else ""
+    return f"{step.do} {clock(step.earliest) if step.at is not None else f'when {step.when}'}{hold}"
 
 
 def _fleet(workers: list[WorkerNow]) -> Table:

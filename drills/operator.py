@@ -19,6 +19,9 @@ from drills.script import Drill, Step
 from drills.world import World, expected_table
 from scoring.journal import Journal
 
+_RESUME = Step.model_validate({"do": "resume", "at": "0s"})
+"""What follows a pause that has a hold of its own."""
+
 
 class Operator:
     """Issues the controls of one drill. `start_clock` sets the drill's zero."""
@@ -32,6 +35,7 @@ class Operator:
         self._said: set[str] = set()
         self._current: tuple[str, int] | None = None
         self._redirects = 0
+        self._issued = 0
         self._background: set[asyncio.Task[None]] = set()
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -60,10 +64,14 @@ class Operator:
     async def perform(self) -> None:
         """Issue all controls in order, each at its time whether or not the one before has been answered."""
         try:
-            for n, step in enumerate(self._drill.controls, 1):
+            for step in self._drill.controls:
                 await self.until(step.earliest)
-                if step.when is None or await self._met(step, n):
-                    await self._begin(step, n)
+                if step.when is not None and not await self._met(step):
+                    continue
+                await self._begin(step, self._hold_end(step))
+                if step.hold is not None:
+                    await self.until(self.clock + step.hold)
+                    await self._begin(_RESUME.model_copy(update={"answer_within": step.answer_within}), 0.0)
             await self.until(self._drill.end)
         finally:
             if not self._failure.done():
@@ -72,11 +80,13 @@ class Operator:
                 task.cancel()
             await asyncio.gather(*self._background, return_exceptions=True)
 
-    async def _begin(self, step: Step, n: int) -> None:
+    async def _begin(self, step: Step, hold_end: float) -> None:
         """Set a control going, and the looks that belong to it, without waiting for any of them."""
+        self._issued += 1
+        n = self._issued
         self._spawn(self._issue(step, n))
         if step.do == "pause":
-            self._spawn(self._watch.quiet(n, self._hold_end(n)))
+            self._spawn(self._watch.quiet(n, hold_end))
         if step.do == "abort":
             self._spawn(self._watch.snapshot(f"abort@{n}:issue"))
             self._spawn(self._sweep(n, time.monotonic()))
@@ -96,16 +106,19 @@ class Operator:
 
         task.add_done_callback(done)
 
-    async def _met(self, step: Step, n: int) -> bool:
+    async def _met(self, step: Step) -> bool:
         assert step.when is not None
         met = await self._watch.condition(step.when, self._drill.task_ids, self._drill.real(step.within))
         kind = "condition.met" if met else "condition.expired"
-        self._journal.write(kind, control=step.do, n=n, condition=step.when)
+        self._journal.write(kind, control=step.do, n=self._issued + 1, condition=step.when)
         return met
 
-    def _hold_end(self, n: int) -> float:
-        """Real instant at which the hold of pause `n` will end: the next resume or abort, or the end."""
-        later = [step.earliest for step in self._drill.controls[n:] if step.do in ("resume", "abort", "pause")]
+    def _hold_end(self, step: Step) -> float:
+        """Real instant at which the hold of a pause that is issued now will end."""
+        if step.hold is not None:
+            return time.monotonic() + self._drill.real(step.hold)
+        index = self._drill.controls.index(step)
+        later = [s.earliest for s in self._drill.controls[index + 1 :] if s.do in ("resume", "abort", "pause")]
         return self._zero + self._drill.real(min([*later, self._drill.end]))
 
     async def _sweep(self, n: int, issued: float) -> None:

@@ -118,6 +118,8 @@ class Step(Part):
     within: Duration = 120.0
     scope: Scope = "run"
     answer_within: Duration = 180.0
+    hold: Duration | None = None
+    """Of a pause: how long until the drill resumes by itself, whenever the pause came."""
     instruction: Instruction | None = None
 
     @model_validator(mode="after")
@@ -126,12 +128,19 @@ class Step(Part):
             raise ValueError('give either at = "5m" or when = "all-mid-call" (with within = "60s")')
         if (self.do == "redirect") != (self.instruction is not None):
             raise ValueError("a redirect, and only a redirect, has an [controls.instruction]")
+        if self.hold is not None and self.do != "pause":
+            raise ValueError("only a pause has a hold")
         return self
 
     @property
     def earliest(self) -> float:
         """Drill seconds before which it is not issued."""
         return self.after if self.at is None else self.at
+
+    @property
+    def latest(self) -> float:
+        """Drill seconds at which it has been issued, or given up, and a hold of its own is over."""
+        return self.earliest + (self.within if self.when else 0.0) + (self.hold or 0.0)
 
 
 class Fault(Part):
@@ -211,20 +220,27 @@ class Drill(Part):
         found = []
         pause: Step | None = None
         for before, step in zip((None, *self.controls[:-1]), self.controls, strict=True):
-            if before is not None and step.earliest < before.earliest:
-                found.append(f"{step.do} at {show(step.earliest)} stands after {before.do} at {show(before.earliest)}")
+            if before is not None and step.earliest < before.earliest + (before.hold or 0):
+                late = show(before.earliest + (before.hold or 0))
+                what = f"the hold of {before.do}, which ends" if before.hold else before.do
+                found.append(f"{step.do} at {show(step.earliest)} stands after {what} at {late}")
             if step.do == "resume" and pause is None:
                 found.append(f"resume at {show(step.earliest)} has no pause before it")
             if step.do == "resume" and pause is not None:
-                hold = step.earliest - pause.earliest
-                if pause.at is not None and hold < 2.5 * self.longest_call:
-                    found.append(
-                        f"the hold of {show(hold)} is too short: it takes 2.5 longest calls"
-                        f" ({show(2.5 * self.longest_call)}) to tell late from never"
-                    )
+                found += self._too_short(step.earliest - pause.earliest) if pause.at is not None else []
+            if step.hold is not None:
+                found += self._too_short(step.hold)
             if step.do != "redirect":
-                pause = step if step.do == "pause" else None
+                pause = step if step.do == "pause" and step.hold is None else None
         return found
+
+    def _too_short(self, hold: float) -> list[str]:
+        least = 2.5 * self.longest_call
+        if hold >= least:
+            return []
+        return [
+            f"the hold of {show(hold)} is too short: it takes 2.5 longest calls ({show(least)}) to tell late from never"
+        ]
 
     def _names(self) -> list[str]:
         known = set(self.task_ids)
@@ -251,7 +267,7 @@ class Drill(Part):
         """Drill seconds at which the drill is over, counted from the fleet being at work."""
         times = []
         for step in self.controls:
-            latest = step.earliest + (step.within if step.when else 0)
+            latest = step.latest
             if step.do == "abort":
                 latest += self.abort.sweep_after
             times.append(latest + self.abort.hold_after)

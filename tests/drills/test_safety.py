@@ -53,6 +53,9 @@ def test_kill_9_of_the_driver_leaves_nothing_and_a_history_to_score(running: Run
     status, said = score(running.bundle)
     assert (status, "incomplete" in said) == (3, True), said
     assert running.events("keeper.end")[0]["why"] == "driver died"
+    shown = subprocess.run([*STOPDRILL, "report", str(running.bundle)], capture_output=True, text=True, timeout=60)
+    assert shown.returncode == 0, shown.stderr
+    assert "incomplete" in (running.bundle / "report.html").read_text()
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["warden", "keeper"])

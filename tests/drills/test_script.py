@@ -58,6 +58,13 @@ def test_all_errors_are_told_at_once() -> None:
         ('[[controls]]\ndo = "redirect"\nat = "13m"', "a redirect, and only a redirect"),
         ('[[controls]]\ndo = "pause"\nat = "13m"\nwhen = "quiet"', "give either at"),
         ('[[controls]]\ndo = "pause"', "give either at"),
+        ('[[controls]]\ndo = "abort"\nat = "13m"\nhold = "2m"', "only a pause has a hold"),
+        ('[[controls]]\ndo = "pause"\nat = "13m"\nhold = "20s"', "the hold of 20 s is too short"),
+        (
+            '[[controls]]\ndo = "pause"\nat = "13m"\nhold = "2m"\n[[controls]]\ndo = "abort"\nat = "14m"',
+            "abort at 14 min stands after the hold of pause, which ends at 15 min",
+        ),
+        ('[[misbehaviours]]\nname = "never-look"', "no misbehaviour is called 'never-look'"),
         ('[[misbehaviours]]\ntask = "../x"\nname = "slow"', "misbehaviours[1].task"),
     ],
 )
