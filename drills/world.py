@@ -133,6 +133,11 @@ def create(drill: Drill, out: Path, repo: Path | None = None) -> World:
     """Build the world of a new run below `out`. Raises UsageProblem for a folder or repo that can't be used."""
     run_id = new_run_id()
     run_dir = out.absolute() / run_id
+    if sys.platform != "linux":
+        raise UsageProblem(
+            f"a drill needs Linux (pidfds, child subreapers, /proc), and this is {sys.platform};"
+            " `stopdrill score` and `stopdrill report` work on stored bundles anywhere"
+        )
     git_version()
     try:
         for name in ("events", "git", "world/worktrees", "world/home", "world/tmp", "world/logs"):

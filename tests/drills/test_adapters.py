@@ -11,7 +11,7 @@ from drills.adapters.base import Adapter
 from drills.api import Result
 from scoring.verdict import Verdict
 from tests.drills import adapters_for_tests as bad
-from tests.drills.harness import nothing_left
+from tests.drills.harness import measured, nothing_left
 
 pytestmark = pytest.mark.real
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real
 def drilled(adapter: Adapter, out: Path, **changes: Any) -> Result:
     """The small drill with this adapter, nothing left behind."""
     drill, _ = script.load(script.find("small"))
-    result = run(drill.changed(changes, "test"), adapter, out=out, report=False)
+    result = measured(lambda: run(drill.changed(changes, "test"), adapter, out=out, report=False))
     nothing_left(result.bundle.path)
     assert result.trouble == () and result.scorecard is not None
     return result

@@ -10,7 +10,7 @@ import pytest
 from drills import Bundle, UsageProblem, run
 from scoring.rubric import Rubric
 from scoring.verdict import Verdict
-from tests.drills.harness import nothing_left, score
+from tests.drills.harness import measured, nothing_left, score
 
 pytestmark = pytest.mark.real
 
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.real
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One clean small run, with its report."""
-    result = run("small", out=tmp_path_factory.mktemp("runs"))
+    out = tmp_path_factory.mktemp("runs")
+    result = measured(lambda: run("small", out=out))
     nothing_left(result.bundle.path)
     assert (result.exit_status, result.trouble) == (0, ())
     yield result.bundle.path

@@ -20,7 +20,9 @@ def test_json_is_one_object_and_nothing_else(tmp_path: Path) -> None:
     """Hazard: progress mixed into what a program reads."""
     done = stopdrill("run", "small", "--json", "--out", str(tmp_path))
     said = json.loads(done.stdout)
-    assert (done.returncode, said["scorecard"]["verdict"], said["trouble"]) == (0, "pass", [])
+    # On a machine that was too busy for a moment, "investigate" is the right answer.
+    assert (said["scorecard"]["verdict"], done.returncode) in (("pass", 0), ("investigate", 3))
+    assert said["trouble"] == []
     assert done.stderr == ""
     nothing_left(Path(said["bundle"]))
     assert (Path(said["bundle"]) / "report.html").stat().st_size < 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from drills import run, script
 from drills.api import Result
 from scoring.verdict import Verdict
-from tests.drills.harness import nothing_left
+from tests.drills.harness import measured, nothing_left
 
 pytestmark = pytest.mark.real
 
@@ -20,7 +20,7 @@ def drilled(out: Path, *controls: dict[str, Any], **more: Any) -> Result:
     """A small fleet with calls of one length, and these controls."""
     drill, _ = script.load(script.find("small"))
     changes = {"fleet": FIXED, "controls": list(controls), **more}
-    result = run(drill.changed(changes, "test"), out=out, report=False)
+    result = measured(lambda: run(drill.changed(changes, "test"), out=out, report=False))
     nothing_left(result.bundle.path)
     assert result.scorecard is not None and result.trouble == ()
     return result

@@ -8,7 +8,7 @@ import pytest
 from drills import run, script
 from drills.api import Result
 from scoring.verdict import Verdict
-from tests.drills.harness import nothing_left
+from tests.drills.harness import measured, nothing_left
 
 pytestmark = pytest.mark.real
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.real
 def drilled(out: Path, **changes: Any) -> Result:
     """The small drill, changed."""
     drill, _ = script.load(script.find("small"))
-    result = run(drill.changed(changes, "test"), out=out, report=False)
+    result = measured(lambda: run(drill.changed(changes, "test"), out=out, report=False))
     nothing_left(result.bundle.path)
     assert result.scorecard is not None and result.trouble == ()
     return result

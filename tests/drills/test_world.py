@@ -8,7 +8,7 @@ import git
 import pytest
 
 from drills import UsageProblem, run, script, world
-from tests.drills.harness import nothing_left
+from tests.drills.harness import measured, nothing_left
 
 pytestmark = pytest.mark.real
 
@@ -45,7 +45,7 @@ def test_a_drill_on_the_users_repo_changes_no_byte_of_it(tmp_path: Path) -> None
     """Hazard: a drill in a "throwaway clone" that pushes to the user's remote or prunes their worktrees."""
     theirs = repo_at(tmp_path / "my project")
     before = every_byte(theirs)
-    result = run("small", out=tmp_path / "runs", repo=theirs, report=False)
+    result = measured(lambda: run("small", out=tmp_path / "runs", repo=theirs, report=False))
     nothing_left(result.bundle.path)
     assert every_byte(theirs) == before
     assert (result.exit_status, result.trouble) == (0, ())
