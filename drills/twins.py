@@ -41,6 +41,15 @@ def _worker(name: str, must: str, may: str = "", says: str = "", task: str = "t0
 _ABORT_ONLY: dict[str, Any] = {"controls": [{"do": "abort", "at": "40s"}]}
 """For twins whose workers are deaf from the start, so that pause and redirect cannot be judged beside them."""
 
+_FIXED = {"calls": {"distribution": "fixed", "value": "10s", "longest": "10s"}}
+_MID_CALL: dict[str, Any] = {"when": "all-mid-call", "after": "20s", "within": "100s"}
+_PAUSE_IN_MID_CALL: dict[str, Any] = {
+    "fleet": _FIXED,
+    "controls": [{"do": "pause", **_MID_CALL, "hold": "48s"}, {"do": "abort", "at": "180s"}],
+}
+_ABORT_IN_MID_CALL: dict[str, Any] = {"fleet": _FIXED, "controls": [{"do": "abort", **_MID_CALL}]}
+"""For twins that are only seen when somebody is in a call: otherwise one run in a hundred finds nobody."""
+
 _WORKERS = (
     _worker("never-looks", "time-to-quiet", "D4 D5 A1", says="one worker never reads the control file"),
     _worker(
@@ -64,7 +73,7 @@ _WORKERS = (
     _worker("respawned", "orphans A8", "A1 A7 A9 A15 V1", says="a supervisor of its own brings a worker back"),
     _worker("stashes", "P2 A6", task="*", says="stashes instead of checkpoints"),
     _worker("stops-heartbeat", "A11", "P4 V2 D4 D5", at_step=6, says="a worker stalls before the abort"),
-    _worker("slow", "time-to-quiet", "A6", times=6, says="calls six times as long as the longest legitimate one"),
+    _worker("slow", "time-to-quiet", "A6", times=9, says="calls nine times as long as the longest legitimate one"),
     _worker("skips-on-resume", "P3", says="a step is left out after the hold"),
 )
 
@@ -91,6 +100,9 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "kills-silently": _ABORT_ONLY,
     "cleans-up": _ABORT_ONLY,
     "blind-to-stalls": _ABORT_ONLY,
+    "pause-by-sigstop": _PAUSE_IN_MID_CALL,
+    "says-stopped": _ABORT_IN_MID_CALL,
+    "no-grace": _ABORT_IN_MID_CALL,
 }
 _MAY = {"resume-half": _ids("V2")}
 """What follows in our drills beside what a twin itself declares: a fleet half of which stays parked is not at work."""
