@@ -9,7 +9,7 @@ reaches the terminal.
 from collections.abc import Mapping
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from reports.text import count, one_line
@@ -23,6 +23,7 @@ STYLES = {
     Verdict.FAIL: "red",
     Verdict.BROKEN: "magenta",
 }
+_INDENT = 15
 SIGNS = {Verdict.PASS: "✓", Verdict.INVESTIGATE: "▲", Verdict.FAIL: "✗", Verdict.BROKEN: "◆"}
 
 
@@ -63,39 +64,33 @@ def _title(card: Scorecard) -> Text:
     return title.append(f"  {_names(card)}", style="not bold default")
 
 
-def _rows(card: Scorecard) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("row", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("limits")
-    table.add_column("why", ratio=1)
-    for row in card.rows:
-        title = row_words(row.id).title
-        cells = (
-            title,
-            one_line(amount(row), 40),
-            one_line(", ".join(limits(row)) or "–", 80),
-            one_line(row.why),
-        )
-        table.add_row(_says(row), *(Text(cell) for cell in cells))
-    return table
+def _rows(card: Scorecard) -> Group:
+    """Verdict, row, value and limits in columns; below, over the whole width, the sentence."""
+    titles = [row_words(row.id).title for row in card.rows]
+    values = [one_line(amount(row), 40) for row in card.rows]
+    wide, far = max(map(len, titles), default=0), max(map(len, values), default=0)
+    parts: list[RenderableType] = []
+    for row, title, value in zip(card.rows, titles, values, strict=True):
+        limit = one_line(", ".join(limits(row)) or "–", 80)
+        line = _says(row).append(f"{title:<{wide}}  {value:>{far}}", style="not dim bold default")
+        parts += [line.append(f"  {limit}", style="not bold dim default"), _why(row)]
+    return Group(*parts)
 
 
-def _findings(card: Scorecard) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("id", no_wrap=True)
-    table.add_column("finding", ratio=2)
-    table.add_column("why", ratio=5)
+def _findings(card: Scorecard) -> Group:
+    parts: list[RenderableType] = []
     for finding in sorted(card.findings, key=lambda f: -f.verdict.rank):
-        cells = (one_line(finding.id, 12), one_line(finding.kind, 80), one_line(finding.why))
-        table.add_row(_says(finding), *(Text(cell) for cell in cells))
-    return table
+        name = f"{one_line(finding.id, 12)} {one_line(finding.kind, 80)}"
+        parts += [_says(finding).append(name, style="bold default"), _why(finding)]
+    return Group(*parts)
+
+
+def _why(part: Row | Finding) -> Padding:
+    return Padding(Text(one_line(part.why)), (0, 0, 0, _INDENT))
 
 
 def _says(part: Row | Finding) -> Text:
-    return Text(f"{SIGNS[part.verdict]} {part.verdict.value}", style=STYLES[part.verdict])
+    return Text(f"{SIGNS[part.verdict] + ' ' + part.verdict.value:<{_INDENT}}", style=STYLES[part.verdict])
 
 
 def _word(part: Row | Finding) -> str:

@@ -37,16 +37,16 @@ def killed_line(case: Case) -> Outcome:
 
 
 def _was_killed(case: Case, abort: Control, worker: Worker) -> bool:
-    """Ended by KILL or TERM after the abort, by the subject, without a goodbye for a TERM."""
+    """Ended by SIGKILL after the abort, by the subject. Whoever a TERM was enough for was not killed dirty."""
     process = case.timeline.worker_process(worker)
     if process is None or process.end is None or process.role == "coordinator" or case.ended_by_us(process.end):
         return False
     if process.end <= abort.t + case.slack(abort) or case.injected(worker.task, worker.pid, worker.proc):
         return False
     if process.signal is not None:
-        return process.signal == 9 or (process.signal == 15 and worker.left is None)
+        return process.signal == 9
     # Where the kernel's word is missing: one that was silent past the window did not leave by itself.
-    silent = worker.left is None and process.status in (None, 137, 143)
+    silent = worker.left is None and process.status in (None, 137)
     return silent and process.end > abort.t + case.timeline.settings.grace
 
 
