@@ -8,7 +8,7 @@ import time
 
 from bench.ratio import Ratio, show
 
-NAMES = ("keeper", "scoring", "report", "worker")
+NAMES = ("keeper", "scoring", "report", "worker", "shim")
 
 
 def main() -> int:

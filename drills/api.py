@@ -9,6 +9,7 @@ from typing import Any
 
 from drills import script
 from drills.adapters.base import Adapter
+from drills.adapters.remote import RemoteAdapter
 from drills.adapters.subjects import adapter_for
 from drills.bundle import Bundle
 from drills.conduct import Conducted, View, conduct
@@ -50,16 +51,22 @@ async def run_async(
     out: Path = Path("stopdrill-runs"),
     report: bool = True,
     view: View | None = None,
+    in_process: bool = False,
 ) -> Result:
     """Run a drill and judge it. Cancelling it ends the run; the bundle is kept and the result says `interrupted`.
 
-    `drill` is a shipped name, a TOML file or a `Drill`, `subject` a name or an adapter of your own. Raises
-    UsageProblem for input that cannot be used.
+    `drill` is a shipped name, a TOML file or a `Drill`, `subject` a name or an adapter of your own. One that is given
+    by name (`module:attr`) runs in a process of its own, unless `in_process`. Raises UsageProblem for input that cannot
+    be used.
     """
     limits = load_rubric(rubric)
     plan, text = _plan(drill, workers, speed, seed)
-    adapter = adapter_for(subject) if isinstance(subject, str) else subject
-    conducted = await conduct(plan, text, adapter, Path(out), repo, view)
+    adapter = adapter_for(subject, in_process) if isinstance(subject, str) else subject
+    try:
+        conducted = await conduct(plan, text, adapter, Path(out), repo, view)
+    finally:
+        if isinstance(adapter, RemoteAdapter):
+            adapter.end()  # a run that was interrupted never came to its close
     return judged(conducted, limits, report)
 
 

@@ -41,15 +41,19 @@ _rubric_option = click.option("--rubric", type=_PATH, help="TOML file with thres
 @_rubric_option
 @click.option("--out", type=_PATH, default=Path("stopdrill-runs"), show_default=True, help="Where bundles go.")
 @click.option("--repo", type=_PATH, help="Work on a throwaway clone of this git repo; it is only ever read.")
+@click.option("--in-process", is_flag=True, help="Run an adapter of your own inside stopdrill, as a debugger needs it.")
 @_json_option
-def run(drill: str, subject: str, as_json: bool, **options: Any) -> None:
+def run(drill: str, subject: str, in_process: bool, as_json: bool, **options: Any) -> None:
     """Run a drill (a shipped name or a TOML file) and judge it."""
+    from drills.adapters.subjects import adapter_for
     from drills.api import run_async, run_interruptibly
     from drills.live import view_for
 
     progress = Console(stderr=True, quiet=as_json)
+    # Before the event loop, because importing an author's code can take long and Ctrl-C has to work meanwhile.
+    adapter = adapter_for(subject, in_process)
     with view_for(progress) as view:
-        result = run_interruptibly(lambda: run_async(drill, subject, view=view, **options))
+        result = run_interruptibly(lambda: run_async(drill, adapter, view=view, **options))
     bundle = result.bundle.path
     if as_json:
         card = result.scorecard.to_json() if result.scorecard else None
@@ -120,6 +124,46 @@ def selftest(only: tuple[str, ...], jobs: int, out: Path | None, as_json: bool) 
     else:
         Console().print(matrix(outcome))
     sys.exit(outcome.exit_status)
+
+
+@cli.command("check-adapter")
+@click.argument("name", metavar="ADAPTER")
+@_json_option
+def check_adapter(name: str, as_json: bool) -> None:
+    """Run an adapter (module:attr, a name, or a .toml file) through its paces, and say what is wrong with it."""
+    import shutil
+    import tempfile
+
+    from drills.conformance.apart import check_apart
+
+    folder = Path(tempfile.mkdtemp(prefix="stopdrill-conformance-"))
+    click.echo(f"starting four small fleets with {name}; this takes about ten seconds", err=True)
+    kept = False
+    try:
+        findings = check_apart(name, folder)
+        kept = any(finding.ok is False for finding in findings)
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
+    if as_json:
+        listed = [finding.__dict__ for finding in findings]
+        click.echo(json.dumps({"adapter": name, "ok": not kept, "findings": listed, "evidence": str(folder) * kept}))
+    else:
+        for finding in findings:
+            word = {True: "ok", False: "WRONG", None: "-"}[finding.ok]
+            click.echo(f"{word:6}{finding.id:18}{finding.sentence}")
+    if kept:
+        click.echo(f"stopdrill: what was seen is in {folder}", err=True)
+    sys.exit(1 if kept else 0)
+
+
+@cli.command()
+@click.argument("folder", type=_PATH, default=Path())
+def init(folder: Path) -> None:
+    """Look at a folder and write a commented subject.toml and a CI snippet; never overwrites anything."""
+    from drills.init import write
+
+    click.echo("\n".join(write(folder)))
 
 
 @cli.command()

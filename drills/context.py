@@ -50,7 +50,8 @@ def run_begin(drill: Drill, world: World, adapter: Adapter) -> dict[str, Any]:
 
 def write(drill: Drill, world: World, adapter: Adapter, repo: Path | None) -> None:
     """Write environment.json and subject.json. Nothing of the user's environment goes in but versions and sizes."""
-    again = ["stopdrill", "run", str(world.run_dir / "drill.toml"), "--subject", adapter.name]
+    subject = getattr(adapter, "spec", adapter.name)
+    again = ["stopdrill", "run", str(world.run_dir / "drill.toml"), "--subject", subject]
     worlds.write_json(
         world.run_dir / "environment.json",
         {

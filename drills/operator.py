@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from drills.adapters.answers import ack_from, claims_from
 from drills.adapters.base import Ack, Adapter, Claims, Redirect
 from drills.adapters.host import AdapterHost, Outcome
 from drills.errors import HarnessTrouble
@@ -127,22 +128,28 @@ class Operator:
         await self._watch.snapshot(f"abort@{n}:sweep", processes=True)
 
     async def _issue(self, step: Step, n: int) -> None:
-        extra, arguments = self._content(step)
+        extra, arguments = self.content(step)
         self._current = (step.do, n)
         self._journal.write("control.issue", control=step.do, n=n, scope=step.scope, **extra)
         if step.do not in self._adapter.capabilities.controls:
             self._journal.write("control.absent", control=step.do, n=n)
             return
-        method = getattr(self._adapter, step.do)
         bound_s = self._drill.real(step.answer_within)
-        outcome: Outcome[Ack] = await self._host.call(method, *arguments, within_s=bound_s)
+        outcome = await self._host.call(self._ask, step.do, *arguments, within_s=bound_s)
         if outcome.value is not None and outcome.value.question is not None:
             self._journal.write("control.question", control=step.do, n=n, text=outcome.value.question[:2000])
-            outcome = await self._host.call(self._adapter.answer, "yes", within_s=bound_s)
+            outcome = await self._host.call(self._ask, "answer", "yes", within_s=bound_s)
         self._answer(step.do, n, outcome, bound_s)
         await self.collect_claims()
 
-    def _content(self, step: Step) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    async def _ask(self, verb: str, *arguments: Any) -> Ack:
+        """In the adapter's loop: the call, and whether an answer came back at all, because that is its own fault."""
+        return ack_from(verb, await getattr(self._adapter, verb)(*arguments))
+
+    async def _ask_claims(self) -> Claims:
+        return claims_from(await self._adapter.claims())
+
+    def content(self, step: Step) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """What a redirect says: paths for the subject, marks and the expected table for the history."""
         said = step.instruction
         if said is None:
@@ -197,7 +204,7 @@ class Operator:
 
     async def collect_claims(self, *, final: bool = False) -> None:
         """Ask the subject what it says of itself, and write down what is new."""
-        outcome: Outcome[Claims] = await self._host.call(self._adapter.claims, within_s=5.0)
+        outcome = await self._host.call(self._ask_claims, within_s=5.0)
         claims = outcome.value
         if claims is None:
             why = outcome.error or "no answer within 5 s"

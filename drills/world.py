@@ -70,6 +70,11 @@ class World:
         return self.root / "control"
 
     @property
+    def bin(self) -> Path:
+        """Programs that stand first in the subject's PATH: the shims, where there are some."""
+        return self.root / "bin"
+
+    @property
     def plan(self) -> Path:
         """What the workers are to do."""
         return self.root / "plan.json"

@@ -106,6 +106,10 @@ KINDS: dict[str, Kind] = {
             "tool.return": ("call changed", "it returned, having changed these files"),
             "checkpoint": ("task step", "a wip commit was made"),
             "misbehaves": ("task name", "a scripted misbehaviour sets in (never read by a check)"),
+            "shim": (
+                "name how task argv_unknown",
+                "a simulated agent CLI was called, and found its task in this way (never read by a check)",
+            ),
             "worker.note": ("task", "anything else worth telling (never read by a check)"),
         },
     ),

@@ -40,9 +40,24 @@ def _lost(case: Case, control: Control, worker: Worker) -> int:
 
 
 def _last_commit(case: Case, worker: Worker) -> int:
-    """The last step that is in a wip commit of this worker; 0 when there is none."""
+    """The last step that is in a wip commit of this worker; 0 when there is none.
+
+    A worker that tells of no checkpoint may have a coordinator that commits for it: then git's word counts, until
+    another attempt at the task has begun.
+    """
     own = case.timeline.by_source.get(worker.source, ())
-    return max((event.data["step"] for event in own if event.kind == "checkpoint"), default=0)
+    told = [event.data["step"] for event in own if event.kind == "checkpoint"]
+    return max(told or _seen_commits(case, worker), default=0)
+
+
+def _seen_commits(case: Case, worker: Worker) -> list[int]:
+    later = [other.started for other in case.timeline.workers_of[worker.task] if other.started > worker.started]
+    until = min(later, default=None)
+    return [
+        tree.wip_step
+        for tree in case.timeline.worktrees
+        if tree.task == worker.task and tree.wip_step is not None and (until is None or tree.t < until)
+    ]
 
 
 def _duration(call: ToolCall, until: int) -> int:

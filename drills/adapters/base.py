@@ -119,11 +119,26 @@ class Site(Protocol):
     ) -> Spawned:
         """Start a process of the subject (the coordinator is named `coordinator`) under the keeper's eyes."""
 
+    async def wait_exit(self, name: str, within_s: float) -> int | None:
+        """Exit status of the process last spawned under a name, -n after signal n; None when it lives on."""
+
+    async def signal(self, name: str, number: int) -> None:
+        """Signal the process last spawned under a name, and no other. Raises HarnessTrouble when it has ended."""
+
+    def log(self, name: str) -> Path:
+        """Where a process spawned under this name writes stdout and stderr."""
+
+    def real(self, drill_seconds: float) -> float:
+        """Real seconds of a drill duration."""
+
     def delivered(self) -> None:
         """Say that the control at hand has reached the subject: the time until here is the harness's, not its."""
 
     def misbehave(self, task: str, name: str, **parameters: Any) -> None:
         """Add a scripted misbehaviour of a simulated worker; to be called before `write_plan`."""
+
+    def install_shims(self, names: Sequence[str]) -> None:
+        """Put simulated workers with these names in front of the subject's PATH, besides those of the known CLIs."""
 
     def write_plan(self) -> None:
         """Write plan.json for the simulated workers, and config.json for the bundled coordinators."""

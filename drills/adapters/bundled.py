@@ -90,7 +90,8 @@ class BundledAdapter(BaseAdapter):
 
     async def claims(self) -> Claims:
         """Manifest, killed and stalled lines, tables and state, from the coordinator's own files."""
-        assert self._site is not None
+        if self._site is None:
+            return Claims()
         control = self._site.control
         status = await self._status()
         return Claims(

@@ -17,6 +17,10 @@ T = TypeVar("T")
 _CLOSE_WITHIN_S = 1.0
 
 
+class AdapterQuit(Exception):
+    """The adapter tried to end the interpreter. A real Ctrl-C never comes to its thread."""
+
+
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
     """What became of a call: a value, the text of what it raised, or neither when the bound passed."""
@@ -43,7 +47,11 @@ class AdapterHost:
         """Await `method(*arguments)` in the adapter's loop for at most `within_s` real seconds. Never raises."""
 
         async def bounded() -> T:
-            return await method(*arguments)
+            try:
+                return await method(*arguments)
+            except (SystemExit, KeyboardInterrupt) as error:
+                # As they are they would end this loop, and with it every call after this one.
+                raise AdapterQuit(_sentence(error)) from None
 
         future: concurrent.futures.Future[T] = asyncio.run_coroutine_threadsafe(bounded(), self._loop)
         try:

@@ -38,7 +38,11 @@ class Leave(Exception):
 
 
 class Worker:
-    """One attempt at one task. `finished` is the last step that is done; steps count from 1."""
+    """One attempt at one task. `finished` is the last step that is done; steps count from 1.
+
+    `pid` is that of another process when the worker is a loop that starts one process for each turn: then those
+    write its journals one after another.
+    """
 
     def __init__(
         self,
@@ -49,11 +53,13 @@ class Worker:
         model: Model,
         events: str,
         hooks: list[Hooks],
+        pid: int | None = None,
     ) -> None:
         self.run_id, self.task, self.attempt = run, plan.task, attempt
         self.plan, self.control, self.model, self.hooks = plan, control, model, hooks
-        source = f"{self.task}-{attempt}-{os.getpid()}"
-        self.journal = Journal(events, "worker-" + source)
+        self.pid = os.getpid() if pid is None else pid
+        own, source = self.pid == os.getpid(), f"{self.task}-{attempt}-{self.pid}"
+        self.journal = Journal(events, "worker-" + source, shared=not own)
         self._tools = Journal(events, "tools-" + source, shared=True)
         self.child = Child()
         self.git = Git(self.child, self.task)
@@ -63,6 +69,7 @@ class Worker:
         self._target = plan.target
         self._word, self._own_hold, self._dropped = "RUN", False, False
         self._calls, self._checkpoints, self._left = 0, 0, False
+        self._call_lead = f"{self.task}.{attempt}/" if own else f"{self.task}.{attempt}/{os.getpid()}."
         self._touched: set[str] = set()
         self._new: set[str] = set()  # files that git does not know yet
         self._step: Step | None = None  # the one in hand
@@ -70,15 +77,8 @@ class Worker:
     def work(self) -> None:
         """From begin to the last step. Always ends with Leave, or with OSError or GitError."""
         self.finished = self.git.last_wip(self.plan.base)
-        self.journal.write(
-            "worker.begin",
-            task=self.task,
-            attempt=self.attempt,
-            pid=os.getpid(),
-            run=self.run_id,
-            step=self.finished + 1,
-        )
-        self._hear("objective", self.plan.objective)
+        self.say_begin()
+        self.hear("objective", self.plan.objective)
         self.say("working", "begin")
         for hook in self.hooks:
             hook.begin(self)
@@ -163,15 +163,20 @@ class Worker:
         elif message.kind == "drop":
             self._dropped = True
         elif message.kind in ("delta", "instruction", "objective"):
-            self.texts.append(message.text)
-            self._marks += _MARK.findall(message.text)
-            if target := _TARGET.search(message.text):
-                self._target = target[1]
-            self._hear(message.kind, message.text)
+            self.take_in(message.text)
+            self.hear(message.kind, message.text)
         else:
             self.note(f"message {message.n} has the unknown kind {message.kind!r}")
 
-    def _hear(self, what: str, text: str) -> None:
+    def take_in(self, text: str) -> None:
+        """From now on the model is sent this too, and the work goes by it."""
+        self.texts.append(text)
+        self._marks += _MARK.findall(text)
+        if target := _TARGET.search(text):
+            self._target = target[1]
+
+    def hear(self, what: str, text: str) -> None:
+        """Tell that this message was received."""
         self.journal.write("message", task=self.task, what=what, text=text)
 
     # Acting.
@@ -185,7 +190,7 @@ class Worker:
 
     def _call(self, step: Step) -> None:
         self._calls += 1
-        call = f"{self.task}.{self.attempt}/{self._calls}"
+        call = f"{self._call_lead}{self._calls}"
         text = self._text_after(step) if step.tool == "edit" else b""
         issued_ns = time.monotonic_ns()
         self.journal.write(
@@ -195,7 +200,7 @@ class Worker:
             task=self.task,
             attempt=self.attempt,
             step=step.number,
-            pid=os.getpid(),
+            pid=self.pid,
             child=step.child,
             tool=step.tool,
             path=step.path,
@@ -257,6 +262,17 @@ class Worker:
 
     # Telling.
 
+    def say_begin(self) -> None:
+        """Tell that the worker begins, and with which step."""
+        self.journal.write(
+            "worker.begin",
+            task=self.task,
+            attempt=self.attempt,
+            pid=self.pid,
+            run=self.run_id,
+            step=self.finished + 1,
+        )
+
     def checkpointed(self) -> None:
         """Tell of the commit of the step in hand."""
         if self._step:
@@ -276,5 +292,5 @@ class Worker:
         if self._left:
             return
         self._left = True
-        self.journal.write("worker.end", task=self.task, attempt=self.attempt, pid=os.getpid(), reason=reason)
+        self.journal.write("worker.end", task=self.task, attempt=self.attempt, pid=self.pid, reason=reason)
         self.say("ended", reason)

@@ -33,7 +33,8 @@ class Plan:
         try:
             with open(path, encoding="utf-8") as file:
                 whole = json.load(file)
-            mine = whole["tasks"][task]
+            # A task that a redirect adds is planned, too, for workers whose coordinator writes no plan of its own.
+            mine = whole["tasks"].get(task) or whole.get("adds", {})[task]
             self.seed = str(whole["seed"])
             self.base = str(whole["base"])
             self.longest_call_s = float(whole["longest_call_s"])
@@ -49,6 +50,7 @@ class Plan:
             self.push_every = int(mine.get("push_every") or 0)
             self.target = str(mine.get("target", "4.0.0"))
             self.misbehaviours = list(mine.get("misbehaviours", []))
+            self.shim_commits = bool(dict(whole.get("shim", {})).get("commits"))
         except OSError as error:
             raise PlanError(f"can't read the plan: {error}") from error
         except KeyError as error:

@@ -17,8 +17,8 @@ from scoring.sentences import call_name, count, cut, joined, worker_name
 from scoring.timeline import Control, Worker
 from scoring.verdict import Verdict
 
-_PAUSED = frozenset({"paused", "held", "holding", "quiet"})
-_RUNNING = frozenset({"running", "resumed"})
+PAUSED = frozenset({"paused", "held", "holding", "quiet"})
+RUNNING = frozenset({"running", "resumed"})
 _USAGE_SHARE = 0.05
 
 
@@ -45,7 +45,7 @@ def _claims(case: Case, kind: str, states: frozenset[str]) -> Iterator[tuple[Con
 
 
 def _said_paused(case: Case) -> Iterator[Offence]:
-    for pause, at in _claims(case, "pause", _PAUSED):
+    for pause, at in _claims(case, "pause", PAUSED):
         hold_end = case.hold_end(pause)
         # A pause that only promises that nothing new starts says nothing about calls in flight.
         since = at if case.timeline.settings.pause_means == "hold" else 0
@@ -62,7 +62,7 @@ def _after(case: Case, control: Control) -> str:
 
 
 def _said_running(case: Case) -> Iterator[Offence]:
-    for resume, at in _claims(case, "resume", _RUNNING):
+    for resume, at in _claims(case, "resume", RUNNING):
         until = case.timeline.until(resume)
         long_enough = until - at > case.timeline.settings.longest
         ran = any(resume.t <= call.start < until for call in case.timeline.calls)

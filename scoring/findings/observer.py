@@ -172,7 +172,12 @@ def _expected(case: Case, damage: Damage) -> bool:
         return False
     if kind == "worker":
         process = case.timeline.worker_process(worker)
-        return damage.last and worker.left is None and process is not None and _killed(process)
+        if damage.last and worker.left is None and process is not None and _killed(process):
+            return True
+        # The worker may be a loop whose calls write its journal, one process after another.
+        return any(
+            _killed(p) for p in case.timeline.processes.values() if p.task == worker.task and p.pid != worker.pid
+        )
     return any(_killed(p) for p in case.timeline.processes.values() if p.task == worker.task or p.pid == worker.pid)
 
 

@@ -38,6 +38,22 @@ def test_values_and_errors_come_back_as_outcomes() -> None:
     asyncio.run(main())
 
 
+def test_an_adapter_that_wants_to_end_the_interpreter_is_asked_again() -> None:
+    """Hazard: SystemExit or KeyboardInterrupt ends the adapter's loop, and every later control times out."""
+
+    async def quits(error: BaseException) -> NoReturn:
+        raise error
+
+    async def main() -> None:
+        host = AdapterHost()
+        for error in (SystemExit(3), KeyboardInterrupt()):
+            assert type(error).__name__ in str((await host.call(quits, error, within_s=5)).error)
+        assert (await host.call(fine, within_s=5)).value == 7
+        host.close()
+
+    asyncio.run(main())
+
+
 def test_an_adapter_that_blocks_its_thread_is_given_up() -> None:
     """Hazard: `time.sleep` or a lock inside an async method stops the drill's own clock."""
 
