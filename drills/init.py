@@ -159,6 +159,7 @@ name = "ours"
 
 [start]                   # {why}
 command = [{start}]
+# It is started in the run's clone of the repository; `--repo .` makes that a clone of yours.
 # In the drill, claude, codex, gemini, opencode, aider and cursor-agent are simulated workers on your PATH.
 # Or start them yourself: command = ["./fleet.sh", "{{repo}}", "{{worktrees}}", "{{worker}}"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from scoring.calls import read_calls, read_requests
 from scoring.history import History
-from scoring.lives import Pids, read_processes, read_workers
+from scoring.lives import Pids, read_processes, read_workers, with_tasks
 from scoring.reading import Reader
 from scoring.snapshots import (
     audit_of,
@@ -34,6 +34,7 @@ def assemble(history: History) -> dict[str, Any]:
     processes = read_processes(reader)
     pids = Pids(processes, lag=settings.longest // 4)
     workers = read_workers(reader, pids, processes)
+    processes = with_tasks(processes, workers)
     calls = read_calls(reader, pids, workers)
     killed_t = next((event.t for event in reader.of("keeper.kill")), None)
     first_t, last_t = (events[0].t, events[-1].t) if events else (0, 0)

@@ -6,6 +6,7 @@ time; and the keeper may see a process a little after it began to act.
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 
 from scoring.history import Event
 from scoring.reading import Reader, integer, optional_integer, optional_text, strings, text
@@ -64,6 +65,17 @@ class Pids:
             if process.end is None or process.end > first_t:
                 return process if process.start <= last_t + self._lag else None
         return None
+
+
+def with_tasks(processes: Mapping[int, Process], workers: list[Worker]) -> dict[int, Process]:
+    """The processes, with the task of those that are workers and carry none in their environment."""
+    tasks = {worker.proc: worker.task for worker in workers if worker.proc is not None}
+    return {
+        proc: replace(process, task=tasks[proc])
+        if process.task is None and proc in tasks and process.role == "run"
+        else process
+        for proc, process in processes.items()
+    }
 
 
 def read_workers(reader: Reader, pids: Pids, processes: Mapping[int, Process]) -> list[Worker]:

@@ -79,6 +79,9 @@ class Actions:
         try:
             evidence = await self._begin(verb, control, values, within_s, delivered)
         except (OSError, KeeperError, HarnessTrouble) as error:
+            if control.signal is not None and isinstance(error, HarnessTrouble):
+                # Nobody is left to be signalled, as at a second abort: a "no" of the subject, not a failure of ours.
+                return Done(what, {"why": str(error)})
             raise ActionFailed(f"{verb}: {what} was not possible: {error}") from None
         refusal: Mapping[str, Any] | None = None
         try:

@@ -93,7 +93,7 @@ class Start(Part):
     """How the coordinator is started; `cwd` and `env` hold for every command in the file."""
 
     command: Command | None = None
-    cwd: str = "."
+    cwd: str = "{repo}"
     env: Mapping[str, str] = {}
     ready: Ready | None = None
 

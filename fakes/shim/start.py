@@ -13,6 +13,7 @@ from fakes.shim.ancestors import loop_above, start_of
 from fakes.shim.arguments import Arguments, parse
 from fakes.shim.claims import Claims
 from fakes.shim.identity import find, planned, read
+from fakes.worker.fence import outside
 
 TYPE_CHECKING = False  # spares the import of `typing`
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def _enter(name: str, given: Arguments) -> Call:
     call = Call(name, given)
     if given.cwd:
         posix.chdir(given.cwd)
+    if why := outside(call.events):
+        raise Refused(why)
     tasks, adds = planned(read(call.plan))
     if not tasks:
         raise Refused(f"{call.plan} is no plan with tasks")

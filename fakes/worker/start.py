@@ -13,6 +13,7 @@ from types import FrameType
 from fakes.worker.checkpoint import GitError
 from fakes.worker.children import STOPS
 from fakes.worker.control import Control
+from fakes.worker.fence import outside
 from fakes.worker.hooks import Hooks
 from fakes.worker.loop import Leave, Worker
 from fakes.worker.model import Model
@@ -44,6 +45,8 @@ def _worker(run: str, task: str) -> Worker:
             raise PlanError(f"{name} is not set; a worker is started by a coordinator, with the run's environment")
         return value
 
+    if why := outside(setting("STOPDRILL_EVENTS")):
+        raise PlanError(why)
     plan = Plan(setting("STOPDRILL_PLAN"), task)
     try:
         attempt = int(os.environ.get("ATTEMPT", "1"))
