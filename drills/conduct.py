@@ -165,11 +165,24 @@ class Conductor:
         if not await wait_for(lambda: self._tail.fleet.at_work(tasks), bound_s):
             began = self._tail.fleet.began(tasks)
             why = f"{began} of {len(tasks)} tasks had a worker that made a tool call within {bound_s:g} s"
+            why += self._last_words_of_the_subject()
             self._note("observe.missing", what="the fleet at work", why=why)
             if began == 0:
                 return False
         self._note("fleet.at-work", workers=len(self._tail.fleet.alive()))
         return True
+
+    def _last_words_of_the_subject(self) -> str:
+        """The last line that the coordinator printed: mostly it says why nobody is at work."""
+        log = self.world.root / "logs" / "coordinator.txt"
+        try:
+            with log.open("rb") as file:
+                file.seek(max(0, log.stat().st_size - 2000))
+                lines = file.read().decode("utf-8", "replace").split("\n")
+        except OSError:
+            return ""
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"; the last that it printed (world/logs/coordinator.txt): {last[:300]}" if last else ""
 
     async def _fault(self, fault: Any, keeper: KeeperClient, host: AdapterHost) -> None:
         assert self._operator is not None

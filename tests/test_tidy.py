@@ -18,7 +18,7 @@ MAY_IMPORT = {
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 EVERYTHING = sorted(
     path
-    for folder in (*PACKAGES, "tests", "bench", "docs", ".ci")
+    for folder in (*PACKAGES, "tests", "bench", "docs", "examples", ".ci")
     for path in (ROOT / folder).rglob("*")
     if path.is_file() and "__pycache__" not in path.parts
 )

@@ -214,7 +214,7 @@ def test_a_service_is_driven_by_http_and_its_no_is_an_answer(tmp_path: Path) -> 
 
     text = f"""
 [start]
-command = [{json.dumps(sys.executable)}, "server.py", "{{control}}", "{port}", "{{repo}}", "{{worktrees}}",
+command = [{json.dumps(sys.executable)}, "{{folder}}/server.py", "{{control}}", "{port}", "{{repo}}", "{{worktrees}}",
   "{{worker}}"]
 ready = {{ stdout = "listening" }}
 [pause]
@@ -263,7 +263,7 @@ def test_a_start_command_that_does_not_start_is_told_with_its_reason(command: st
     assert result.exit_status == 3
 
 
-def bash(abort: str, start: str = f'["bash", "fleet.sh", {ALL_PLACES}]') -> str:
+def bash(abort: str, start: str = f'["bash", "{{folder}}/fleet.sh", {ALL_PLACES}]') -> str:
     """The bash fleet with another abort."""
     return f"[start]\ncommand = {start}\n[abort]\n{abort}\n"
 
@@ -291,7 +291,9 @@ def test_an_action_that_is_not_possible_is_told_with_its_reason(tmp_path: Path) 
 
 def test_a_flood_of_output_does_not_fill_the_disk_nor_hide_the_answer(tmp_path: Path) -> None:
     """Hazard: a chatty coordinator starves the world that it is drilled in."""
-    flood = f"""["bash", "-c", 'yes chatter | head -c 52428800 & exec bash fleet.sh "$@"', "-", {ALL_PLACES}]"""
+    flood = (
+        f"""["bash", "-c", 'yes chatter | head -c 52428800 & exec bash {{folder}}/fleet.sh "$@"', "-", {ALL_PLACES}]"""
+    )
     ack = 'signal = "TERM"\nack = { stdout = "^stopped$" }\nstate = "aborted"'
     result = drilled(tmp_path, bash(ack, flood), **SHORT)
     assert answers(result) == {"abort": "aborted"}
@@ -302,8 +304,9 @@ def test_a_flood_of_output_does_not_fill_the_disk_nor_hide_the_answer(tmp_path: 
 
 def test_a_start_command_that_forks_and_exits_is_no_error(tmp_path: Path) -> None:
     """Hazard: daemons and cron jobs can't be drilled."""
-    daemon = f"""["bash", "-c", 'setsid bash fleet.sh "$@" & exit 0', "-", {ALL_PLACES}]"""
+    daemon = f"""["bash", "-c", 'setsid bash {{folder}}/fleet.sh "$@" & exit 0', "-", {ALL_PLACES}]"""
     result = drilled(tmp_path, bash('file = "{control}/run"\ntext = "STOP"', daemon), **SHORT)
     assert (answers(result), rows(result)["orphans"]) == ({"abort": "accepted"}, Verdict.PASS)
     by_signal = drilled(tmp_path, bash('signal = "TERM"', daemon), **SHORT)
-    assert "coordinator could not be signalled" in events(by_signal, "control.error")[0]["reason"]
+    (answer,) = events(by_signal, "control.ack")
+    assert answer["state"] == "refused" and "coordinator could not be signalled" in answer["detail"]["why"]
