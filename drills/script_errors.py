@@ -31,7 +31,7 @@ def explain(error: ValidationError, model: type[BaseModel], source: str, text: s
 
 
 def _suggestion(loc: Sequence[int | str], model: type[BaseModel]) -> str:
-    """`; did you mean …?; allowed here: …` for the last name in `loc`."""
+    """`; did you mean …? Allowed here: …` for the last name in `loc`."""
     table: type[BaseModel] | None = model
     for name in loc[:-1]:
         if isinstance(name, str) and table is not None:
@@ -40,8 +40,8 @@ def _suggestion(loc: Sequence[int | str], model: type[BaseModel]) -> str:
     if table is None:
         return ""
     close = difflib.get_close_matches(str(loc[-1]), table.model_fields, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return f"{hint}; allowed here: {', '.join(sorted(table.model_fields))}"
+    hint = f"; did you mean {close[0]}? Allowed" if close else "; allowed"
+    return f"{hint} here: {', '.join(sorted(table.model_fields))}"
 
 
 def _table_in(annotation: Any) -> type[BaseModel] | None:

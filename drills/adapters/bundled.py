@@ -14,6 +14,7 @@ from typing import Any
 from drills.adapters.base import Ack, BaseAdapter, Capabilities, Claims, Redirect, Site, Table
 from drills.errors import HarnessTrouble
 from fakes.coordinators.broken import BROKEN, Broken
+from fakes.coordinators.files import read_lines
 from fakes.coordinators.mailbox import Mailbox, NoReply
 
 _ANSWER_WITHIN_S = 600.0  # the operator's own bound is shorter; this one only keeps the wait from being endless
@@ -95,9 +96,9 @@ class BundledAdapter(BaseAdapter):
         control = self._site.control
         status = await self._status()
         return Claims(
-            manifest=_lines(self._site.manifest),
-            killed=_lines(control / "killed.jsonl"),
-            stalled=_lines(control / "stalled.jsonl"),
+            manifest=read_lines(str(self._site.manifest)),
+            killed=read_lines(str(control / "killed.jsonl")),
+            stalled=read_lines(str(control / "stalled.jsonl")),
             tables=[table for file in sorted(control.glob("table-*.json")) if (table := _table(file))],
             usage_tokens=status.get("tokens"),
             state=str(status["state"]) if "state" in status else None,
@@ -113,23 +114,6 @@ class BundledAdapter(BaseAdapter):
     async def close(self) -> None:
         """Tell the coordinator to leave; the keeper sees whether and how it did."""
         await self._ask("close", within_s=3.0)
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON-lines file; a torn or foreign line is left out, because a manifest is only a claim."""
-    found: list[dict[str, Any]] = []
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return found
-    for line in text.splitlines():
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            found.append(value)
-    return found
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -80,5 +80,7 @@ def test_short_write_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_closing_twice_does_nothing(tmp_path: Path) -> None:
     """Hazard: a clean-up that closes once more fails with a bad file descriptor."""
     journal = Journal(str(tmp_path), "x")
+    journal.write("provider.end", requests=0)
     journal.close()
     journal.close()
+    assert (tmp_path / "x.jsonl").read_bytes().count(b"\n") == 1
